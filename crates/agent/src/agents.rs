@@ -1,14 +1,19 @@
 //! The links of a session: one for each host, opened when it is first needed, and again when it was lost.
 
 use std::collections::HashMap;
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use dnslab_lab::GuardProgram;
 use dnslab_record::Fact;
 use dnslab_settings::HostPlace;
 
+use crate::handed::Handed;
+use crate::host::serve_own;
 use crate::link::{Link, LinkError};
+use crate::threads;
 
 /// What a figure depends on, and what does not change by itself.
 const FACTS: [&str; 3] = ["CPU", "CPUs", "kernel"];
@@ -25,12 +30,35 @@ fn changed(before: &Link, now: &Link) -> Option<&'static str> {
 }
 
 /// The links to the hosts of a session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Agents {
+    own: Arc<Link>,
     links: Mutex<HashMap<HostPlace, Arc<Link>>>,
 }
 
 impl Agents {
+    /// Without a link to another host yet. What this host does is done by a thread of this process, which has its rights and
+    /// is there as long as it is.
+    ///
+    /// # Errors
+    /// When this process can have no further pipe or thread.
+    pub fn new(guard: GuardProgram) -> Result<Self, LinkError> {
+        let pipe = || io::pipe().map_err(LinkError::no_agent_here);
+        let ((from_link, to_agent), (from_agent, to_link)) = (pipe()?, pipe()?);
+        let handed = Arc::new(Handed::default());
+        let of_agent = Arc::clone(&handed);
+        let act = move || serve_own(guard, (from_link, to_link), of_agent).ok();
+        threads::start(act).map_err(LinkError::no_agent_here)?;
+        let own = Link::own((to_agent, from_agent), handed)?;
+        Ok(Self { own: Arc::new(own), links: Mutex::default() })
+    }
+
+    /// The link to the agent of this process, which does what is done on this host.
+    #[must_use]
+    pub fn own(&self) -> &Arc<Link> {
+        &self.own
+    }
+
     /// What the hosts are that have been reached, each fact with the name by which its host is reached.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
@@ -77,11 +105,7 @@ impl Agents {
             thread::scope(|scope| {
                 let opening = some.iter().map(|host| {
                     let opened = thread::Builder::new().spawn_scoped(scope, || self.link(host));
-                    opened.map_err(|error| LinkError::NotStarted {
-                        host: host.name.clone(),
-                        command: "a thread".to_owned(),
-                        reason: error.to_string(),
-                    })
+                    opened.map_err(|error| LinkError::no_agent_here(threads::none_left(error)))
                 });
                 for opened in opening.collect::<Vec<_>>() {
                     let link = opened?.join();

@@ -13,6 +13,7 @@ use dnslab_protocol::{Failure, Order, PackedQueries, SentFill};
 use dnslab_traffic::ClientQuery;
 
 use crate::link::{Link, told};
+use crate::threads;
 
 /// Queries that may wait on a host for one of its workers. At 100,000 queries per second they last for more than a second,
 /// which is as long as a packet that TCP has to send twice may take.
@@ -56,7 +57,7 @@ impl Feeding {
         let state = Arc::new(State::default());
         if !workers.is_empty() {
             let (link, of_thread) = (Arc::downgrade(link), Arc::clone(&state));
-            thread::Builder::new().spawn(move || feed(&link, load, workers, &of_thread))?;
+            threads::start(move || feed(&link, load, workers, &of_thread))?;
         }
         Ok(Self(state))
     }

@@ -11,17 +11,18 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use dnslab_lab::{CounterWatch, ExternalServer, NotFound, Sampler, Watched};
+use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, Sampler, Watched};
 use dnslab_load::{Asker, Job, ask};
 use dnslab_protocol::{
-    Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, SAMPLES,
-    SentJob, SentQueries, Sought, ToAgent, Unreadable, UnusableJob, message_of,
+    Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
+    SAMPLES, SentJob, SentQueries, Sought, ToAgent, Unreadable, UnusableJob, message_of,
 };
 use dnslab_record::{ResourceSeries, Span};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::clock::Clock;
+use crate::handed::Handed;
 use crate::link::MAX_CPUS;
 use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
 use crate::permission::Permission;
@@ -29,6 +30,7 @@ use crate::sampling::Samplings;
 use crate::scratch::Scratch;
 use crate::servers::{Servers, can_serve};
 use crate::shares::{Shares, Taking};
+use crate::threads;
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
 /// packets it is twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
@@ -37,8 +39,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How often what the watches see is told.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
 
-/// Watches that run, at most.
-const MOST: usize = 64;
+/// What other hosts are told to have of a kind at once, at most: servers, files, watches, counts. An own agent has what its
+/// process would have.
+const MAX_OF_OTHERS: usize = 64;
 
 /// Time for what is under way when the coordinator has left.
 const LEFT_WITHIN: Duration = Duration::from_secs(20);
@@ -91,6 +94,28 @@ pub fn serve(
     output: impl Write + Send + 'static,
     silent: impl FnOnce(AgentEnd) + Send + 'static,
 ) -> Result<(), AgentEnd> {
+    serve_until((permission, None), input, output, Some(silent))
+}
+
+/// [`serve`] as a thread of the coordinator's process, with its rights: it is there as long as that is. What a load is made
+/// of is handed over.
+pub(crate) fn serve_own(
+    guard: GuardProgram,
+    (input, output): (impl Read, impl Write + Send + 'static),
+    handed: Arc<Handed>,
+) -> Result<(), AgentEnd> {
+    let roles = Role::ALL.to_vec();
+    let (is_bounded, targets, max_rate_qps) = (false, None, None);
+    let permission = Permission { roles, is_bounded, targets, max_rate_qps, guard };
+    serve_until((&permission, Some(handed)), input, output, None::<fn(AgentEnd)>)
+}
+
+fn serve_until(
+    (permission, handed): (&Permission, Option<Arc<Handed>>),
+    input: impl Read,
+    output: impl Write + Send + 'static,
+    silent: Option<impl FnOnce(AgentEnd) + Send + 'static>,
+) -> Result<(), AgentEnd> {
     let clock = Clock::start();
     let heard = Arc::new(AtomicI64::new(clock.now_ns()));
     let output = Arc::new(Output::new(output));
@@ -98,27 +123,36 @@ pub fn serve(
     output.greet(GREETING)?;
     let (ended, end) = mpsc::channel::<()>();
     let scratch = Scratch::begin(permission.guard.clone());
-    let servers = Servers::within(scratch.clone());
+    let most = if handed.is_some() { usize::MAX } else { MAX_OF_OTHERS };
+    let servers = Servers::within(scratch.clone(), most);
     let for_silence = (servers.clone(), scratch.clone());
-    let leave = move |end| {
-        for_silence.0.end_all();
-        for_silence.1.remove_all();
-        silent(end);
-    };
-    watch_silence(clock, Arc::clone(&heard), end, leave)?;
+    if let Some(silent) = silent {
+        let leave = move |end| {
+            for_silence.0.end_all();
+            for_silence.1.remove_all();
+            silent(end);
+        };
+        watch_silence(clock, Arc::clone(&heard), end, leave)?;
+    }
     let is_over = Arc::new(AtomicBool::new(false));
-    let shares = Shares::default();
+    let is_own = handed.is_some();
+    let shares = Shares::with(handed);
     let seen = (Arc::clone(&watches), servers.clone(), shares.taking());
-    let teller = tell(Arc::clone(&output), seen, Arc::clone(&is_over))?;
+    let teller = tell(Arc::clone(&output), seen, Arc::clone(&is_over));
+    let teller = teller.inspect_err(|error| {
+        output.say(&FromAgent::Refused { reason: error.to_string() }).ok();
+    })?;
     let mut host = Host {
         permission,
         clock,
         output: Arc::clone(&output),
         is_known: false,
+        is_own,
+        most,
         servers: servers.clone(),
         counts: Arc::default(),
         watches: &watches,
-        samplings: Samplings::within(scratch.clone()),
+        samplings: Samplings::within(scratch.clone(), most),
         shares,
         asked: Arc::default(),
         later: Arc::default(),
@@ -169,7 +203,7 @@ fn watch_silence(
     silent: impl FnOnce(AgentEnd) + Send + 'static,
 ) -> io::Result<()> {
     let limit_ns = i64::try_from(SILENCE.as_nanos()).unwrap_or(i64::MAX);
-    thread::Builder::new().spawn(move || {
+    threads::start(move || {
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(BETWEEN_BEATS) {
             if clock.now_ns() - heard.load(Ordering::Relaxed) > limit_ns {
                 return silent(AgentEnd::Silent);
@@ -186,7 +220,7 @@ fn tell(
     is_over: Arc<AtomicBool>,
 ) -> io::Result<thread::JoinHandle<()>> {
     let samples_of_a_beat = BETWEEN_BEATS.as_millis() / BETWEEN_SAMPLES.as_millis();
-    thread::Builder::new().spawn(move || {
+    threads::start(move || {
         for turn in 1_u128.. {
             thread::sleep(BETWEEN_SAMPLES);
             if is_over.load(Ordering::Relaxed) {
@@ -219,6 +253,10 @@ struct Host<'a, W> {
     output: Arc<Output<W>>,
     /// The coordinator has said its version.
     is_known: bool,
+    /// It is a thread of the coordinator's process.
+    is_own: bool,
+    /// What it has of a kind at once, at most.
+    most: usize,
     servers: Servers,
     /// What servers that were started count themselves.
     counts: Arc<Mutex<HashMap<u32, CounterWatch>>>,
@@ -294,13 +332,16 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             return self.answer(id, Err(Failure::of("it does too much at once")));
         }
         let (output, later) = (Arc::clone(&self.output), Arc::clone(&self.later));
-        thread::Builder::new().spawn(move || {
+        let started = threads::start(move || {
             let done = act();
             later.fetch_sub(1, Ordering::Relaxed);
             // The reading thread notices that nobody is there.
             tell_answer(&output, id, done).ok();
-        })?;
-        Ok(())
+        });
+        started.map(drop).or_else(|error| {
+            self.later.fetch_sub(1, Ordering::Relaxed);
+            self.answer(id, Err(Failure::of(error.to_string())))
+        })
     }
 
     fn welcome(&mut self, version: &str) -> Result<(), AgentEnd> {
@@ -366,7 +407,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             }
             Order::Count { server, count, statistics } => {
                 let (servers, counts) = (self.servers.clone(), Arc::clone(&self.counts));
-                let guard = self.permission.guard.clone();
+                let (guard, most) = (self.permission.guard.clone(), self.most);
                 return self.answer_later(id, move || {
                     let watch = match statistics {
                         Some(at) => Some(servers.count_found(server, at, &guard)?),
@@ -374,8 +415,8 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     };
                     let is_counted = watch.is_some();
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                    if counts.len() >= MOST {
-                        return Err(Failure::of(format!("it has {MOST} counts already")));
+                    if counts.len() >= most {
+                        return Err(Failure::of(format!("it has {most} counts already")));
                     }
                     counts.extend(watch.map(|watch| (count, watch)));
                     Ok(Answer::Counting(is_counted))
@@ -470,6 +511,9 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Forgotten)
                 });
             }
+            Order::Sample { load_cpus, .. } if load_cpus.len() > MAX_CPUS => {
+                Err(Failure::of(format!("a sampling has {MAX_CPUS} CPUs at most")))
+            }
             Order::Sample { server, sampling, length_ns, load_cpus } => {
                 let (samplings, guard) = (self.samplings.clone(), self.permission.guard.clone());
                 let server = self.servers.to_watch(server);
@@ -513,7 +557,8 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         let server = match ExternalServer::find(&sought.identity, transport, sought.address) {
             Ok(server) => server,
             Err(error) => {
-                let (reason, is_fault) = (not_found(&error), error.is_fault());
+                let (said, is_fault) = (error.to_string(), error.is_fault());
+                let reason = if self.is_own { said } else { not_found(&error) };
                 return Ok(Answer::NotFound { reason, is_fault });
             }
         };
@@ -528,8 +573,9 @@ impl<W: Write + Send + 'static> Host<'_, W> {
 
     fn begin_watch(&self, watch: u32, watched: Watched) -> Result<Answer, Failure> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        if watches.len() >= MOST || watches.contains_key(&watch) {
-            return Err(Failure::of(format!("it has {MOST} watches, or one with number {watch}")));
+        let most = self.most;
+        if watches.len() >= most || watches.contains_key(&watch) {
+            return Err(Failure::of(format!("it has {most} watches, or one with number {watch}")));
         }
         watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)

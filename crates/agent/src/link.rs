@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::mem::take;
 use std::net::IpAddr;
-use std::process::{ChildStderr, ChildStdin, ChildStdout};
+use std::process::{ChildStderr, ChildStdin};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,21 +16,21 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::remote::{COPY_MARK, Remote, RemotePipes, command_line, copy_program};
-use dnslab_load::{AskError, Asker, IntervalRecord, Job};
+use dnslab_load::{AskError, Asker, Job, ask};
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
-    Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GREETING, GreetingReader,
-    Order, SentJob, SentQueries, ToAgent, message_of,
+    Answer, BrokenStream, Failure, FrameReader, FromAgent, GREETING, GreetingReader, Order,
+    SentJob, SentQueries, ToAgent, message_of,
 };
-use dnslab_record::{
-    CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
-};
+use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, NetworkPath, ResourceSample, visible};
 use dnslab_settings::{HostAt, HostPlace, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
 use crate::clock::Clock;
+use crate::handed::{Handed, LoadNews};
 use crate::output::{BETWEEN_BEATS, Output, READ};
+use crate::threads;
 
 /// A host that says nothing for so long is given up. Its agent does so after 30 s.
 const SILENCE: Duration = Duration::from_secs(25);
@@ -39,7 +39,7 @@ const SILENCE: Duration = Duration::from_secs(25);
 const GREETING_WITHIN: Duration = Duration::from_secs(30);
 
 /// Time until an order must be done.
-const DONE_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const DONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// Time until an order must be done that takes its time: perf has begun, or has written what it sampled, each program of
 /// a host was asked, a series of a day was sent.
@@ -66,7 +66,7 @@ const MAX_TOLD: usize = 600;
 /// Octets that are kept of what ssh says.
 const MAX_SAID: usize = 4 << 10;
 
-/// Why a host cannot be had, or is lost. Each begins with its name.
+/// Why a host cannot be had, or is lost. Each begins with its name, if it is another than this process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// What leads there cannot be started.
@@ -94,7 +94,7 @@ pub enum LinkError {
         remedy: String,
     },
     /// The agent refused the coordinator.
-    #[error("{host}: {reason}")]
+    #[error("{}{reason}", of(host))]
     Refused {
         /// The host.
         host: String,
@@ -102,7 +102,7 @@ pub enum LinkError {
         reason: String,
     },
     /// An order failed there.
-    #[error("{host}: {failure}")]
+    #[error("{}{failure}", of(host))]
     Failed {
         /// The host.
         host: String,
@@ -112,7 +112,7 @@ pub enum LinkError {
         log: Vec<String>,
     },
     /// The connection ended, or what came over it cannot be right.
-    #[error("{host} is lost: {reason}")]
+    #[error("{} is lost: {reason}", whom(host))]
     Lost {
         /// The host.
         host: String,
@@ -120,7 +120,7 @@ pub enum LinkError {
         reason: String,
     },
     /// An order was not done in time.
-    #[error("{host}: an order was not done within {} s", within.as_secs())]
+    #[error("{}an order was not done within {} s", of(host), within.as_secs())]
     Late {
         /// The host.
         host: String,
@@ -129,7 +129,21 @@ pub enum LinkError {
     },
 }
 
+/// The name of a host before what is said of it; nothing of this process.
+fn of(host: &str) -> String {
+    if host.is_empty() { String::new() } else { format!("{host}: ") }
+}
+
+fn whom(host: &str) -> &str {
+    if host.is_empty() { "the agent of this process" } else { host }
+}
+
 impl LinkError {
+    /// This process can have no further pipe or thread.
+    pub(crate) fn no_agent_here(error: io::Error) -> Self {
+        Self::Refused { host: String::new(), reason: error.to_string() }
+    }
+
     /// The name of the host.
     pub(crate) fn host(&self) -> &str {
         match self {
@@ -171,15 +185,6 @@ struct State {
     said: Vec<u8>,
 }
 
-/// What a host tells of its shares of loads.
-#[derive(Debug)]
-pub(crate) enum LoadNews {
-    /// All its workers have finished an interval.
-    Interval { member: usize, record: Box<Counted<IntervalRecord>> },
-    /// They have ended.
-    Ended { member: usize, share: Result<Box<Counted<MeasuredShare>>, String> },
-}
-
 /// News of a load that wait, at most. A host that says more is heard later.
 const UNHEARD: usize = 1_024;
 
@@ -208,8 +213,18 @@ struct Welcome {
     pid: u32,
 }
 
+/// What agent and coordinator have in common.
+enum Common {
+    Nothing,
+    /// The machine, and with it files and the clock: the agent is a child of this process.
+    Machine,
+    /// The process: what a load is made of is handed over as it is.
+    Process(Arc<Handed>),
+}
+
 struct Shared {
-    remote: Mutex<Remote>,
+    /// What was started for it; `None` of an agent that is a thread of this process.
+    remote: Mutex<Option<Remote>>,
     host: String,
     command: String,
     clock: Clock,
@@ -218,6 +233,11 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(remote: Option<Remote>, (host, command): (String, String), clock: Clock) -> Arc<Self> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Arc::new(Self { remote: Mutex::new(remote), host, command, clock, state, changed })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,7 +252,8 @@ impl Shared {
         self.changed.notify_all();
         // Whoever writes to a host that reads nothing waits for it otherwise.
         if !has_said_farewell {
-            self.remote.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+            remote.iter_mut().for_each(Remote::kill);
         }
     }
 
@@ -272,10 +293,9 @@ impl Shared {
 
 /// The link to the agent of one host.
 pub struct Link {
-    /// The agent is a child of this process, and has its files.
-    is_child: bool,
+    common: Common,
     shared: Arc<Shared>,
-    output: Arc<Output<ChildStdin>>,
+    output: Arc<Output<Box<dyn Write + Send>>>,
     next: AtomicU32,
     welcome: Welcome,
     /// Lists of queries that the host has, the newest last.
@@ -329,14 +349,12 @@ impl Link {
         let clock = Clock::start();
         let (remote, pipes) = Remote::start(place).map_err(not_started)?;
         let RemotePipes { mut input, output, error } = pipes;
-        let (state, changed, remote) = (Mutex::default(), Condvar::new(), Mutex::new(remote));
-        let (host, command) = (name.clone(), command.clone());
-        let shared = Arc::new(Shared { remote, host, command, clock, state, changed });
+        let shared = Shared::new(Some(remote), (name.clone(), command.clone()), clock);
         let (for_error, for_output) = (Arc::clone(&shared), Arc::clone(&shared));
-        let beside = thread::Builder::new().spawn(move || keep_what_is_said(error, &for_error));
+        let beside = threads::start(move || keep_what_is_said(error, &for_error));
         let beside = beside.map_err(not_started)?;
         let read = move || listen_to_its_end(output, &for_output, beside);
-        thread::Builder::new().spawn(read).map_err(not_started)?;
+        threads::start(read).map_err(not_started)?;
         let no_answer = |error: LinkError| match error {
             LinkError::Late { host, .. } => no_agent(&shared, host, &shared.state().said),
             other => other,
@@ -352,11 +370,38 @@ impl Link {
                 shared.wait(GREETING_WITHIN, is_greeted).map_err(no_answer)?;
             }
         }
-        let input = Arc::new(Output::new(input));
+        let common = match place.at {
+            HostAt::Ssh(_) => Common::Nothing,
+            HostAt::Here | HostAt::Namespace(_) => Common::Machine,
+        };
+        let link = Self::greet(&shared, Box::new(input), common).map_err(no_answer)?;
+        let output = Arc::clone(&link.output);
+        threads::start(move || beat(&shared, &output)).map_err(not_started)?;
+        Ok(link)
+    }
+
+    /// The link to the agent of this process, which is a thread of it. Both speak as the ends of other links do.
+    pub(crate) fn own(
+        (to_agent, from_agent): (PipeWriter, PipeReader),
+        handed: Arc<Handed>,
+    ) -> Result<Self, LinkError> {
+        let shared = Shared::new(None, (String::new(), String::new()), Clock::start());
+        let for_output = Arc::clone(&shared);
+        let read = move || conclude(&for_output, listen(from_agent, &for_output));
+        threads::start(read).map_err(LinkError::no_agent_here)?;
+        Self::greet(&shared, Box::new(to_agent), Common::Process(handed))
+    }
+
+    /// Says who speaks, and hears who answers.
+    fn greet(
+        shared: &Arc<Shared>,
+        input: Box<dyn Write + Send>,
+        common: Common,
+    ) -> Result<Self, LinkError> {
         let mut link = Self {
-            is_child: !matches!(place.at, HostAt::Ssh(_)),
-            shared: Arc::clone(&shared),
-            output: Arc::clone(&input),
+            common,
+            shared: Arc::clone(shared),
+            output: Arc::new(Output::new(input)),
             next: AtomicU32::new(1),
             welcome: Welcome::default(),
             lists: Mutex::default(),
@@ -365,9 +410,7 @@ impl Link {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         // Why it cannot be written is what the reading thread hears.
         link.output.say(&ToAgent::Hello { version }).ok();
-        let welcome = shared.wait(GREETING_WITHIN, |state| state.welcome.take());
-        link.welcome = welcome.map_err(no_answer)?;
-        thread::Builder::new().spawn(move || beat(&shared, &input)).map_err(not_started)?;
+        link.welcome = shared.wait(GREETING_WITHIN, |state| state.welcome.take())?;
         Ok(link)
     }
 
@@ -379,13 +422,21 @@ impl Link {
 
     /// Whether paths mean the same there.
     pub(crate) fn shares_files(&self) -> bool {
-        self.is_child
+        !matches!(self.common, Common::Nothing)
     }
 
-    /// The number of its process, if that is a child of this one.
+    /// What an agent of this process is handed over as it is; `None` of another one.
+    pub(crate) fn handed(&self) -> Option<&Arc<Handed>> {
+        match &self.common {
+            Common::Process(handed) => Some(handed),
+            Common::Nothing | Common::Machine => None,
+        }
+    }
+
+    /// The number of its process, if that is this one or a child of it.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.is_child.then_some(self.welcome.pid)
+        self.shares_files().then_some(self.welcome.pid)
     }
 
     /// The CPUs that its agent may use.
@@ -409,7 +460,7 @@ impl Link {
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         let own = dnslab_lab::host::boot_id();
-        !own.is_empty() && own == self.welcome.boot_id
+        self.shares_files() || !own.is_empty() && own == self.welcome.boot_id
     }
 
     /// Whether both are reached as one host: one kernel, and one network namespace. Containers of a machine are several.
@@ -448,7 +499,7 @@ impl Link {
             {
                 Ok(Ok(versions.iter().map(|version| told(version)).collect()))
             }
-            Answer::CanServe { lacks, .. } => Ok(Err(format!("{}: {}", self.name(), told(&lacks)))),
+            Answer::CanServe { lacks, .. } => Ok(Err(self.says(&lacks))),
             _ => Err(self.misunderstood()),
         }
     }
@@ -464,6 +515,9 @@ impl Link {
         query: &Query,
         timeout: Duration,
     ) -> Result<Vec<u8>, AskError> {
+        if self.handed().is_some() {
+            return ask(job, asker, query, timeout);
+        }
         let list = QueryList::from_queries(vec![query.clone()], "one query".to_owned());
         let order = Order::Ask {
             job: Box::new(SentJob::from(job).on_cpus(Vec::new())),
@@ -474,7 +528,9 @@ impl Link {
             timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
         };
         let id = self.begin_order(order);
-        let answer = self.done_in(id, 2 * timeout).map_err(|error| self.has_not_asked(error))?;
+        let answer = self
+            .done_within(id, 2 * timeout + DONE_WITHIN)
+            .map_err(|error| self.has_not_asked(error))?;
         match answer {
             Answer::Asked(octets) => {
                 let octets = BASE64.decode(octets);
@@ -516,6 +572,14 @@ impl Link {
         NetworkPath { host, to, from, device, kind, next_hop, offloads, ..path }
     }
 
+    /// What the host says, with its name.
+    pub(crate) fn says(&self, text: &str) -> String {
+        match self.handed() {
+            Some(_) => text.to_owned(),
+            None => format!("{}: {}", self.name(), told(text)),
+        }
+    }
+
     /// Why the link cannot be used any more; `None` while it can.
     #[must_use]
     pub fn ended(&self) -> Option<LinkError> {
@@ -541,6 +605,22 @@ impl Link {
         self.done_within(id, within)
     }
 
+    /// A failure there. What a child says may have several lines, which have the end of a log in them.
+    fn failed(&self, failure: Failure) -> LinkError {
+        let host = self.name().to_owned();
+        let log = failure.causes.iter().take(MAX_FACTS).map(|line| told(line)).collect();
+        let lines: Vec<String> = failure.reason.lines().take(MAX_FACTS).map(told).collect();
+        let failure = match (lines.len() > 1, &self.common) {
+            (_, Common::Process(_)) => failure.reason,
+            (true, Common::Machine) => lines.join("\n"),
+            (true, Common::Nothing) => {
+                lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; ")
+            }
+            (false, _) => reason_of(failure),
+        };
+        LinkError::Failed { host, failure, log }
+    }
+
     /// Has the agent do something whose answer is awaited later, by this number.
     pub(crate) fn begin_order(&self, order: Order) -> u32 {
         let id = self.number();
@@ -554,7 +634,8 @@ impl Link {
         self.done_within(id, DONE_WITHIN)
     }
 
-    /// The answer to an order, or `None` if it is not there within this time. Workers that get ready take their time.
+    /// The answer to an order, or `None` if it is not there within this time. Whoever waits looks after other things
+    /// meanwhile.
     pub(crate) fn ready_within(
         &self,
         id: u32,
@@ -566,21 +647,18 @@ impl Link {
             done => done,
         };
         self.shared.state().orders.remove(&id);
-        Some(done.and_then(|done| {
-            let host = self.shared.host.clone();
-            done.map_err(|failure| failed(host, failure, self.is_child))
-        }))
+        Some(done.and_then(|done| done.map_err(|failure| self.failed(failure))))
     }
 
-    /// An order was not done in the time that workers may take.
-    pub(crate) fn is_late(&self) -> LinkError {
-        LinkError::Late { host: self.shared.host.clone(), within: LATER_WITHIN }
+    /// An order was not done in this time.
+    pub(crate) fn is_late(&self, within: Duration) -> LinkError {
+        LinkError::Late { host: self.shared.host.clone(), within }
     }
 
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
-        done?.map_err(|failure| failed(self.shared.host.clone(), failure, self.is_child))
+        done?.map_err(|failure| self.failed(failure))
     }
 
     /// Has the agent do something that nobody waits for. A lost agent is told nothing.
@@ -600,7 +678,7 @@ impl Link {
     /// How much the agent's clock is ahead of that of this link, by exchanges one after the other. A child has the same
     /// clock.
     pub(crate) fn offset(&self) -> Result<Offset, LinkError> {
-        if self.is_child {
+        if self.shares_files() {
             let at_ns = self.shared.clock.now_ns();
             return Ok(Offset { at_ns, ahead_ns: 0, bound_ns: Clock::BOUND_NS });
         }
@@ -705,15 +783,7 @@ impl Link {
 
     /// Nobody waits any more for the answer to an order.
     pub(crate) fn give_back(&self, id: u32) {
-        if let Some(order) = self.shared.state().orders.get_mut(&id) {
-            *order = Some(Err(Failure::of("nobody waits for it any more")));
-        }
-        self.shared.changed.notify_all();
-    }
-
-    /// Waits for the answer to an order that takes as long as this, and some time more.
-    pub(crate) fn done_in(&self, id: u32, length: Duration) -> Result<Answer, LinkError> {
-        self.done_within(id, length.saturating_add(DONE_WITHIN))
+        self.shared.state().orders.remove(&id);
     }
 
     /// From here on it is noted when a server there ends by itself.
@@ -731,10 +801,10 @@ impl Link {
     }
 
     /// From here on what the host tells of a load is heard.
-    pub(crate) fn expect_load(&self, load: u32) -> Receiver<LoadNews> {
+    pub(crate) fn expect_load(&self, load: u32) -> (SyncSender<LoadNews>, Receiver<LoadNews>) {
         let (sender, news) = mpsc::sync_channel(UNHEARD);
-        self.shared.state().loads.insert(load, sender);
-        news
+        self.shared.state().loads.insert(load, sender.clone());
+        (sender, news)
     }
 
     /// What the host tells of a load is of no interest any more.
@@ -833,12 +903,16 @@ impl Drop for Link {
     fn drop(&mut self) {
         let is_open = self.ended().is_none();
         if is_open && self.output.say_with(|frames| ToAgent::Bye { frames }).is_ok() {
-            self.shared.wait(FAREWELL_WITHIN, |state| state.has_said_farewell.then_some(())).ok();
+            // What is a thread ends all that it has started before that, and cannot be killed.
+            let within = if self.handed().is_some() { LATER_WITHIN } else { FAREWELL_WITHIN };
+            self.shared.wait(within, |state| state.has_said_farewell.then_some(())).ok();
         }
         self.shared.lose("it was left");
         // Its input must be closed for it to end by itself, and a thread may still hold it.
         let mut remote = self.shared.remote.lock().unwrap_or_else(PoisonError::into_inner);
-        remote.end(if is_open { FAREWELL_WITHIN } else { Duration::ZERO });
+        if let Some(remote) = remote.as_mut() {
+            remote.end(if is_open { FAREWELL_WITHIN } else { Duration::ZERO });
+        }
     }
 }
 
@@ -898,7 +972,7 @@ enum StreamEnd {
 }
 
 /// Reads what the agent says, and says how that ended. `beside` keeps what ssh says of it, which comes before the end.
-fn listen_to_its_end(output: ChildStdout, shared: &Shared, beside: thread::JoinHandle<()>) {
+fn listen_to_its_end(output: impl Read, shared: &Shared, beside: thread::JoinHandle<()>) {
     let end = listen(output, shared);
     if matches!(end, StreamEnd::Closed) {
         // Others may have the same way out as ssh, and stay.
@@ -911,7 +985,7 @@ fn listen_to_its_end(output: ChildStdout, shared: &Shared, beside: thread::JoinH
 }
 
 /// Reads what the agent says until it ends.
-fn listen(mut output: ChildStdout, shared: &Shared) -> StreamEnd {
+fn listen(mut output: impl Read, shared: &Shared) -> StreamEnd {
     let mut octets = vec![0; READ];
     let mut greeting = GreetingReader::default();
     let mut frames = FrameReader::default();
@@ -1090,19 +1164,6 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
     };
     let (command, remedy) = (shared.command.clone(), remedy.to_owned());
     LinkError::NoAgent { host, said, command, remedy }
-}
-
-/// A failure with what is behind it.
-/// A failure there. What a child says may have several lines, which have the end of a log in them.
-fn failed(host: String, failure: Failure, is_child: bool) -> LinkError {
-    let log = failure.causes.iter().take(MAX_FACTS).map(|line| told(line)).collect();
-    let lines: Vec<String> = failure.reason.lines().take(MAX_FACTS).map(told).collect();
-    let failure = match (lines.len() > 1, is_child) {
-        (true, true) => lines.join("\n"),
-        (true, false) => lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; "),
-        (false, _) => reason_of(failure),
-    };
-    LinkError::Failed { host, failure, log }
 }
 
 fn reason_of(failure: Failure) -> String {

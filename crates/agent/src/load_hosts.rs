@@ -22,15 +22,20 @@ use dnslab_settings::HostPlaces;
 
 use crate::agents::Agents;
 use crate::feeds::{FedWorker, Feeding};
-use crate::link::{LATER_WITHIN, Link, LinkError, LoadNews};
+use crate::handed::{HandedLoad, LoadNews, OwnShare, Spares};
+use crate::link::{LATER_WITHIN, Link, LinkError};
 use crate::shares::{TOLD_AT_ONCE, TOLD_RECORD};
-use crate::watching::ServerWatch;
+use crate::threads;
+use crate::watching::{ServerWatch, WatchedServer};
 
 /// Time between the last host's readiness and the zero of the timeline: each must have been told by then.
 const LEAD: Duration = Duration::from_millis(300);
 
 /// Time until zero of the timeline where all agents are children of this process.
 const NEAR_LEAD: Duration = Duration::from_millis(100);
+
+/// Time until zero of the timeline where this process has the load.
+const OWN_LEAD: Duration = Duration::from_millis(10);
 
 /// Attempts at the offset of a clock that is needed better than it is known.
 const ATTEMPTS: u32 = 4;
@@ -48,7 +53,7 @@ const AHEAD: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct LoadHosts {
     links: Vec<Arc<Link>>,
-    /// CPUs of this machine for the load, if its one host is a part of this machine's own laboratory.
+    /// CPUs of this machine for the load, if this process has it, or the one host of clients in its laboratory.
     own_cpus: Option<Vec<usize>>,
 }
 
@@ -57,8 +62,9 @@ struct ReadyHost {
     link: Arc<Link>,
     load: u32,
     news: Receiver<LoadNews>,
+    spares: Spares,
     shares: Vec<Share>,
-    is_of_laboratory: bool,
+    is_own: bool,
 }
 
 /// A host whose loads have begun.
@@ -136,16 +142,16 @@ impl LoadHosts {
         Self { links, own_cpus: None }
     }
 
-    /// The host of the clients in a laboratory of this machine, with CPUs of this machine. What is seen of it is seen of this
-    /// machine.
+    /// The agent of this process, or the host of the clients in a laboratory of this machine, with CPUs of this machine. What
+    /// is seen of it is seen of this machine.
     #[must_use]
-    pub fn of_laboratory(client: Arc<Link>, cpus: &[usize]) -> Self {
+    pub fn own(client: Arc<Link>, cpus: &[usize]) -> Self {
         Self { links: vec![client], own_cpus: Some(cpus.to_vec()) }
     }
 
     /// Whether what they do is seen of this machine.
     #[must_use]
-    pub fn is_of_laboratory(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.own_cpus.is_some()
     }
 
@@ -171,6 +177,12 @@ impl LoadHosts {
         self.links.iter().find(|link| link.is_here()).map(|link| link.name())
     }
 
+    /// Whether one of them is the host of a server.
+    #[must_use]
+    pub fn has_server(&self, server: &WatchedServer) -> bool {
+        self.links.iter().any(|link| Arc::ptr_eq(link, server.link()))
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -193,15 +205,15 @@ impl LoadHosts {
         self.links.iter().find_map(|link| link.ended())
     }
 
-    /// Watches the CPUs of each from here on, with the name of the host; `None` where that cannot be. Those of a laboratory
-    /// are this machine's.
+    /// Watches the CPUs of each from here on, with the name of the host; `None` where that cannot be. Whoever watches a server
+    /// of this machine sees this machine's own.
     #[must_use]
-    pub fn watch(&self) -> Vec<(String, Option<ServerWatch>)> {
-        if self.is_of_laboratory() {
+    pub fn watch(&self, server_is_elsewhere: bool) -> Vec<(String, Option<ServerWatch>)> {
+        if self.is_own() && !server_is_elsewhere {
             return Vec::new();
         }
         let watch = |link: &Arc<Link>| {
-            (link.name().to_owned(), ServerWatch::of_load(link, link.cpus()).ok())
+            (link.name().to_owned(), ServerWatch::of_load(link, &self.cpus_of(link)).ok())
         };
         self.links.iter().map(watch).collect()
     }
@@ -245,7 +257,7 @@ impl LoadHosts {
             let mut result = result?;
             for host in &facts {
                 let clock = host.clock.as_ref().map_err(Clone::clone)?;
-                let named = host.of_load(load, *clock).filter(|_| !self.is_of_laboratory());
+                let named = host.of_load(load, *clock).filter(|_| !self.is_own());
                 result.facts.hosts.extend(named);
             }
             Ok(result)
@@ -263,29 +275,45 @@ impl LoadHosts {
         let dealt: Vec<Vec<Share>> =
             loads.iter().map(|load| Share::deal(load.job.workers, &cpus)).collect();
         let queries: Vec<_> = loads.iter().map(|hosted| &hosted.job.queries).collect();
-        let mut feeds = loads.iter().map(feeds_of).collect::<Result<Vec<_>, _>>()?;
+        // Whoever is handed its clients reads what they ask by itself.
+        let sent = loads.iter().filter(|_| self.links.iter().any(|link| link.handed().is_none()));
+        let mut feeds = sent.map(feeds_of).collect::<Result<Vec<_>, _>>()?;
         let mut ready = Vec::new();
         for (place, link) in self.links.iter().enumerate() {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
-            let (load, lists) = (link.number(), link.lists(&queries)?);
-            let members = loads.iter().zip(&shares).zip(lists).map(|((hosted, share), list)| {
-                let job = SentJob::from(hosted.job).on_cpus(self.cpus_of(link));
-                SentShare { job, list, share: *share }
-            });
-            let members = members.collect();
+            let load = link.number();
+            let ((to_here, news), spares) = (link.expect_load(load), Spares::default());
+            let members = match link.handed() {
+                Some(handed) => {
+                    let own = loads.iter().zip(&shares).map(|(load, share)| own(load, *share));
+                    let members = own.collect::<io::Result<_>>().map_err(not_begun)?;
+                    let (news, spares) = (to_here, spares.clone());
+                    handed.put(load, HandedLoad { members, news, spares });
+                    Vec::new()
+                }
+                None => {
+                    let lists = link.lists(&queries)?;
+                    let sent = loads.iter().zip(&shares).zip(lists);
+                    let sent = sent.map(|((hosted, share), list)| {
+                        let job = SentJob::from(hosted.job).on_cpus(self.cpus_of(link));
+                        SentShare { job, list, share: *share }
+                    });
+                    sent.collect()
+                }
+            };
             let fed =
                 feeds.iter_mut().zip(&shares).enumerate().flat_map(|(member, (feeds, share))| {
                     let own = feeds.by_ref().take(share.count as usize).enumerate();
                     own.map(move |(worker, feed)| FedWorker { member, worker, feed, sent: 0 })
                 });
             let fed: Vec<FedWorker> = fed.collect();
-            let news = link.expect_load(load);
             let id = link.begin_order(Order::Load { load, members });
             // From here on they are given up whatever happens.
-            let is_of_laboratory = self.is_of_laboratory();
-            let host = ReadyHost { link: Arc::clone(link), load, news, shares, is_of_laboratory };
+            let is_own = self.is_own();
+            let link_of = Arc::clone(link);
+            let host = ReadyHost { link: link_of, load, news, spares, shares, is_own };
             let feeding = Feeding::begin(link, load, fed);
-            ready.push((id, host, feeding.map_err(|error| NotBegun::of(error.to_string()))?));
+            ready.push((id, host, feeding.map_err(not_begun)?));
         }
         let deadline = Instant::now() + LATER_WITHIN;
         let awaited = ready.into_iter().map(|(id, host, feeding)| {
@@ -298,7 +326,7 @@ impl LoadHosts {
                     return Err(NotBegun::of("interrupted before the load began"));
                 }
                 if Instant::now() > deadline {
-                    return Err(host.link.is_late().into());
+                    return Err(host.link.is_late(LATER_WITHIN).into());
                 }
             };
             match answer {
@@ -308,6 +336,17 @@ impl LoadHosts {
         });
         awaited.collect()
     }
+}
+
+/// A share for the agent of this process.
+fn own(load: &Member<'_>, share: Share) -> io::Result<OwnShare> {
+    let answers = load.told.filter(|_| load.job.tells).map(File::try_clone).transpose()?;
+    let (job, clients) = (load.job.clone(), load.clients.cloned());
+    Ok(OwnShare { job, share, clients, told: answers.map(Arc::new) })
+}
+
+fn not_begun(error: io::Error) -> NotBegun {
+    NotBegun::of(error.to_string())
 }
 
 /// Why loads did not begin.
@@ -342,8 +381,8 @@ fn begin(
     let clocks = ready.iter().map(|(host, _)| clock_of(&host.link, loads));
     let clocks = clocks.collect::<Result<Vec<Offset>, NotBegun>>()?;
     let slowest_ns = clocks.iter().map(|clock| clock.bound_ns).max().unwrap_or(0);
-    let is_near = ready.iter().all(|(host, _)| host.link.pid().is_some());
-    let lead = if is_near { NEAR_LEAD } else { LEAD };
+    let leads = ready.iter().map(|(host, _)| lead(&host.link));
+    let lead = leads.max().unwrap_or_default();
     let origin = Instant::now() + lead + 4 * Duration::from_nanos(slowest_ns);
     let ordered = ready.into_iter().zip(clocks).map(|((ready, feeding), before)| {
         let begins_ns = ready.link.instant_there(before, origin)?;
@@ -359,6 +398,15 @@ fn begin(
         _ => Err(host.ready.link.misunderstood()),
     });
     Ok((origin, begun.collect::<Result<_, LinkError>>()?))
+}
+
+/// Time from now to the zero of the timeline, by which a host must have been told it.
+fn lead(link: &Link) -> Duration {
+    match (link.handed(), link.pid()) {
+        (Some(_), _) => OWN_LEAD,
+        (None, Some(_)) => NEAR_LEAD,
+        (None, None) => LEAD,
+    }
 }
 
 /// The clock of a host, as well as its loads need it. A busy machine answers late now and then.
@@ -379,7 +427,7 @@ fn clock_of(link: &Link, loads: &[Member<'_>]) -> Result<Offset, NotBegun> {
 fn feeds_of(hosted: &Member<'_>) -> Result<std::vec::IntoIter<Box<dyn Feed>>, NotBegun> {
     let job = hosted.job;
     let feeds = hosted.clients.map(|clients| clients.begin(job.workers, &job.cpus));
-    let feeds = feeds.transpose().map_err(|error| NotBegun::of(error.to_string()))?;
+    let feeds = feeds.transpose().map_err(not_begun)?;
     Ok(feeds.unwrap_or_default().into_iter())
 }
 
@@ -470,7 +518,8 @@ fn gather(
     let heard = match heard {
         Ok(heard) => heard,
         Err(error) => {
-            return (loads.iter().map(|_| Err(error.to_string())).collect(), Vec::new());
+            let reason = threads::none_left(error).to_string();
+            return (loads.iter().map(|_| Err(reason.clone())).collect(), Vec::new());
         }
     };
     let (mut said, facts): (Vec<Said>, Vec<HostFacts>) = heard.into_iter().unzip();
@@ -532,7 +581,7 @@ impl BegunHost {
             let Some(mut to) = load.told.filter(|_| load.job.tells) else { continue };
             // Answers of a load that was cut short are not compared.
             let Some(Ok(share)) = said else { continue };
-            if load.stop.load(Ordering::Relaxed) {
+            if load.stop.load(Ordering::Relaxed) || self.ready.link.handed().is_some() {
                 continue;
             }
             let due = share.counted.warm_up.outcomes.due + share.counted.counters.outcomes.due;
@@ -556,6 +605,10 @@ impl BegunHost {
             Err(error) => return Err(error.to_string()),
         };
         check_clock(&self.ready.link, bound_ns, loads)?;
+        if self.ready.link.pid().is_some() {
+            // It has this clock, by which what is late is late.
+            return Ok(bound_ns);
+        }
         for (load, ended) in loads.iter().zip(ended) {
             // Later turns are by the clock.
             let timeline = &load.job.timeline;
@@ -670,6 +723,9 @@ impl<'a> Hearing<'a> {
         }
         self.next[member] = record.number + 1;
         self.reports[member].send(record);
+        if let Some(spare) = self.reports[member].spare() {
+            self.host.spares.put(spare);
+        }
         Ok(())
     }
 
@@ -714,9 +770,8 @@ impl<'a> Hearing<'a> {
             wrong_example: shown(share.wrong_example),
             malformed_example: shown(share.malformed_example),
             signature_example: shown(share.signature_example),
-            last_connection_end: shown(share.last_connection_end).map(|end| {
-                if self.host.is_of_laboratory { end } else { format!("{end} (on {name})") }
-            }),
+            last_connection_end: shown(share.last_connection_end)
+                .map(|end| if self.host.is_own { end } else { format!("{end} (on {name})") }),
             ..share
         }
     }

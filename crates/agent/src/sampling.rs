@@ -15,9 +15,6 @@ use dnslab_settings::ServerKind;
 use crate::scratch::Scratch;
 use crate::servers::ToWatch;
 
-/// Samplings at once at most. Each is a perf that runs.
-const MOST: usize = 16;
-
 /// The samplings that run; `None` for one that is about to.
 type Running = HashMap<u32, Option<Begun>>;
 
@@ -35,12 +32,14 @@ struct Begun {
 pub(crate) struct Samplings {
     running: Arc<Mutex<Running>>,
     scratch: Scratch,
+    /// At once at most. Each is a perf that runs.
+    most: usize,
 }
 
 impl Samplings {
     /// Without a sampling yet. All folders are among those of `scratch`.
-    pub(crate) fn within(scratch: Scratch) -> Self {
-        Self { running: Arc::default(), scratch }
+    pub(crate) fn within(scratch: Scratch, most: usize) -> Self {
+        Self { running: Arc::default(), scratch, most }
     }
 
     pub(crate) fn begin(
@@ -52,8 +51,9 @@ impl Samplings {
     ) -> Result<Answer, Failure> {
         {
             let mut running = self.running();
-            if running.len() >= MOST || running.contains_key(&sampling) {
-                let why = format!("{MOST} samplings run already, or one of number {sampling}");
+            if running.len() >= self.most || running.contains_key(&sampling) {
+                let most = self.most;
+                let why = format!("{most} samplings run already, or one of number {sampling}");
                 return Err(Failure::of(why));
             }
             running.insert(sampling, None);

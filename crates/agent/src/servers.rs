@@ -27,15 +27,12 @@ use dnslab_protocol::{
 use dnslab_settings::{
     ChainRole, Load, ServerKind, UpstreamChoice, Variant, check_text, on_one_line,
 };
-use dnslab_traffic::QueryList;
+use dnslab_traffic::{QueryList, SourceAddressesError};
 use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::readiness::{Ready, answered};
 use crate::scratch::{Folder, Scratch};
 use crate::serving::{ServerPlace, needs, ports, server_spec};
-
-/// Servers and files at once, at most.
-const MOST: usize = 64;
 
 /// Name of a file that was sent, in a folder of its own.
 const FILE: &str = "file";
@@ -85,12 +82,14 @@ pub(crate) struct Servers {
     known: Arc<Mutex<HashMap<u32, Known>>>,
     files: Arc<Mutex<HashMap<u32, Folder>>>,
     scratch: Scratch,
+    /// Servers, and files, at once at most.
+    most: usize,
 }
 
 impl Servers {
     /// Without a server yet. All folders are among those of `scratch`.
-    pub(crate) fn within(scratch: Scratch) -> Self {
-        Self { known: Arc::default(), files: Arc::default(), scratch }
+    pub(crate) fn within(scratch: Scratch, most: usize) -> Self {
+        Self { known: Arc::default(), files: Arc::default(), scratch, most }
     }
 
     pub(crate) fn found(&self, number: u32, server: ExternalServer) -> Result<(), Failure> {
@@ -98,9 +97,9 @@ impl Servers {
     }
 
     fn place(&self, number: u32, server: Known) -> Result<(), Failure> {
-        let mut known = self.known();
-        if known.len() >= MOST || known.contains_key(&number) {
-            return Err(Failure::of(format!("it knows {MOST} servers, or one of number {number}")));
+        let (mut known, most) = (self.known(), self.most);
+        if known.len() >= most || known.contains_key(&number) {
+            return Err(Failure::of(format!("it knows {most} servers, or one of number {number}")));
         }
         known.insert(number, server);
         Ok(())
@@ -167,8 +166,8 @@ impl Servers {
         if let Some(folder) = files.get(&file) {
             return Ok(folder.path().to_owned());
         }
-        if files.len() >= MOST {
-            return Err(Failure::of(format!("it has {MOST} files already")));
+        if files.len() >= self.most {
+            return Err(Failure::of(format!("it has {} files already", self.most)));
         }
         let folder = self.scratch.folder()?;
         let path = folder.path().to_owned();
@@ -257,7 +256,10 @@ impl Servers {
         let question = one_query(order.question)?;
         let denied = order.denied.map(one_query).transpose()?;
         let authority = spec.directory.join(certificate::AUTHORITY);
-        let probe = Probe { question, ready, denied, way: (&spec.http_path, &authority) };
+        let sources = order.sources.map(|sources| sources.parse()).transpose();
+        let sources = sources.map_err(|error: SourceAddressesError| failure(&error))?;
+        let load = Load { http_path: spec.http_path.clone(), sources, ..Load::default() };
+        let probe = Probe { question, ready, denied, load, authority: &authority };
         let probe = |transport: Transport, at: SocketAddr| probe.ask(transport, at);
         let timeout = Duration::from_nanos(start_limit_ns);
         let started = RunningServer::start(&spec, guard, &probe, Patience { timeout, stop });
@@ -344,8 +346,8 @@ impl Servers {
             )))
         };
         let source = &order.source;
-        if order.ports != PortChoice::Free || !order.cpus.is_empty() {
-            return refused("ports or CPUs of its own");
+        if order.ports != PortChoice::Free || !order.cpus.is_empty() || order.sources.is_some() {
+            return refused("ports, CPUs or source addresses of its own");
         }
         // A referral would lead it elsewhere.
         let follows = variant.server.kind.started() == Some(ServerKind::PowerDnsRecursor);
@@ -660,8 +662,10 @@ struct Probe<'a> {
     ready: Ready,
     /// What its policy denies, if it has one.
     denied: Option<Query>,
-    /// The path of DNS over HTTPS, and the authority of its certificate.
-    way: (&'a str, &'a Path),
+    /// As a client of this load asks.
+    load: Load,
+    /// The authority of its certificate.
+    authority: &'a Path,
 }
 
 impl Probe<'_> {
@@ -678,13 +682,12 @@ impl Probe<'_> {
         transport: Transport,
         at: SocketAddr,
     ) -> Result<(), String> {
-        let (http_path, authority) = self.way;
         let tls = transport.is_encrypted().then(|| {
-            let verification = Verification::Authority(authority.to_owned());
+            let verification = Verification::Authority(self.authority.to_owned());
             TlsSettings::new(&at.ip().to_string(), &verification)
         });
         let tls = tls.transpose().map_err(|error| error.to_string())?;
-        let load = Load { transport, http_path: http_path.to_owned(), ..Load::default() };
+        let load = Load { transport, ..self.load.clone() };
         let list = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
         let job = Job { tls, ..Job::new(load, at, Arc::new(list)) };
         answered(&job, question, ready)

@@ -150,6 +150,7 @@ fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u
     if spec.kind == ServerKind::Embedded {
         spec.embedded.delay = server.delay.map(|delay| delay.to_string());
         spec.embedded.loss = server.loss.map(|loss| loss.to_string());
+        spec.embedded.stall = server.stall.map(|stall| stall.to_string());
         let time = |time: Duration| (!time.is_zero()).then(|| duration::write(time));
         spec.embedded.busy = time(server.busy);
         spec.embedded.hold = time(server.hold);

@@ -6,22 +6,26 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread;
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use dnslab_load::{ClientTraffic, IntervalRecord, Job, LoadError, Member, Share, run_shares};
+use dnslab_figures::Histogram;
+use dnslab_load::{ClientTraffic, IntervalRecord, LoadError, Member, run_shares};
 use dnslab_protocol::{
     Answer, Counted, Failure, FromAgent, SentFill, SentQueries, SentShare, UnusableJob, body_of,
 };
+use dnslab_record::MeasuredShare;
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
 use crate::feeds::{FedClients, Feeders, Waiting};
+use crate::handed::{Handed, HandedLoad, LoadNews, OwnShare, Spares};
 use crate::output::{Output, tell_answer};
 use crate::permission::{Permission, Use};
+use crate::threads;
 
 /// Lists of queries, and loads that are ready or run, at most.
 const MOST: usize = 64;
@@ -80,7 +84,7 @@ struct Running {
 }
 
 /// Where what the queries of each load were told is written; `None` of one that does not tell.
-type Told = Arc<Vec<Option<File>>>;
+type Told = Vec<Option<Arc<File>>>;
 
 /// Octets of a record of what a query was told ([`dnslab_client::AnswerRecord`]).
 pub(crate) const TOLD_RECORD: usize = 36;
@@ -99,8 +103,10 @@ const BEGINS_BEFORE: Duration = Duration::from_secs(1);
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The lists of queries and the shares of loads of an agent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shares {
+    /// Where the coordinator puts loads that it does not send, if both are one process.
+    handed: Option<Arc<Handed>>,
     lists: HashMap<u32, List>,
     running: Arc<Mutex<HashMap<u32, Running>>>,
     /// Of loads that are there or have ended, until they are left.
@@ -118,6 +124,11 @@ impl Drop for Shares {
 }
 
 impl Shares {
+    pub(crate) fn with(handed: Option<Arc<Handed>>) -> Self {
+        let (lists, running) = (HashMap::new(), Arc::default());
+        Self { handed, lists, running, told: HashMap::new(), waiting: Waiting::default() }
+    }
+
     /// Takes a part of a list.
     pub(crate) fn take(&mut self, list: u32, part: SentQueries) -> Result<Answer, Failure> {
         let known: usize = self.lists.values().map(List::len).sum();
@@ -156,31 +167,34 @@ impl Shares {
         if self.running().len().max(self.told.len()) >= MOST || is_known {
             return Err(Failure::of(format!("it has {MOST} loads, or one of number {load}")));
         }
-        let members = members.into_iter().map(|member| self.member(member, permission));
-        let members = members.collect::<Result<Vec<(Job, Share)>, Failure>>()?;
-        let uses = members.iter().map(|(job, share)| Use::of(job, *share));
+        let handed = self.handed.as_ref().and_then(|handed| handed.take(load));
+        let handed = handed.map(|HandedLoad { members, news, spares }| (members, (news, spares)));
+        let (handed, news) = handed.unzip();
+        let (members, feeders) = match handed {
+            Some(handed) => handed.into_iter().map(|member| (member, None)).unzip(),
+            None => {
+                let made = members.into_iter().map(|member| self.member(member, permission));
+                made.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip()
+            }
+        };
+        let members: Vec<OwnShare> = members;
+        let uses = members.iter().map(|member| Use::of(&member.job, member.share));
         let use_of = uses.fold(Use::NONE, Use::and);
         let all = self.running().values().map(|running| running.use_of).fold(use_of, Use::and);
-        permission.check_use(all)?;
+        // What is handed over is of this process, which would do it without asking.
+        if news.is_none() {
+            permission.check_use(all)?;
+        }
         let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
         let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
-        let fed = members.iter().map(|(job, share)| {
-            let clients = (MAX_PLAYED_CLIENTS / share.count).saturating_mul(job.workers);
-            let fed = |known| FedClients::make(known, share.count, clients, &self.waiting);
-            job.played.clone().map(fed).unzip()
-        });
-        let (clients, feeders) = fed.unzip();
-        let files = members.iter().map(|(job, _)| job.tells.then(tempfile::tempfile).transpose());
-        let files = files.collect::<io::Result<Vec<_>>>();
-        let files = files.map_err(|error| Failure::of(format!("no temporary file: {error}")))?;
-        let files = Arc::new(files);
-        if files.iter().any(Option::is_some) {
-            self.told.insert(load, Arc::clone(&files));
+        let answers: Told = members.iter().map(|member| member.told.clone()).collect();
+        if answers.iter().any(Option::is_some) {
+            self.told.insert(load, answers);
         }
-        let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun, files };
+        let ready = Ready { id, load, members, news, stops: Arc::clone(&stops), begun };
         self.running().insert(load, Running { begin: Some(begin), stops, use_of, feeders });
         let running = Arc::clone(&self.running);
-        let started = thread::Builder::new().spawn(move || {
+        let started = threads::start(move || {
             ready.apply_or_say(&output);
             running.lock().unwrap_or_else(PoisonError::into_inner).remove(&load);
         });
@@ -190,11 +204,12 @@ impl Shares {
         })
     }
 
+    /// A share that was sent, with what brings the queries of its clients if they have their own.
     fn member(
         &mut self,
         sent: SentShare,
         permission: &Permission,
-    ) -> Result<(Job, Share), Failure> {
+    ) -> Result<(OwnShare, Option<Feeders>), Failure> {
         let SentShare { job, list, share } = sent;
         let found = self.lists.get_mut(&list);
         let list = found.ok_or_else(|| Failure::of(format!("it has no list {list}")))?;
@@ -207,7 +222,15 @@ impl Shares {
             )));
         }
         permission.check(&job)?;
-        Ok((job, share))
+        let answers = job.tells.then(tempfile::tempfile).transpose();
+        let answers =
+            answers.map_err(|error| Failure::of(format!("no temporary file: {error}")))?;
+        let most = (MAX_PLAYED_CLIENTS / share.count).saturating_mul(job.workers);
+        let fed = job.played.clone();
+        let fed = fed.map(|known| FedClients::make(known, share.count, most, &self.waiting));
+        let (clients, feeders) = fed.unzip();
+        let clients = clients.map(|clients| Arc::new(clients) as Arc<dyn ClientTraffic>);
+        Ok((OwnShare { job, share, clients, told: answers.map(Arc::new) }, feeders))
     }
 
     /// Lets loads begin that are ready.
@@ -316,61 +339,92 @@ struct Ready {
     /// The order that is answered when all workers are ready.
     id: u32,
     load: u32,
-    members: Vec<(Job, Share)>,
-    /// Those that have queries of their own.
-    clients: Vec<Option<FedClients>>,
+    members: Vec<OwnShare>,
+    /// Where its news go, if they are not to be said.
+    news: Option<(SyncSender<LoadNews>, Spares)>,
     stops: Arc<Vec<AtomicBool>>,
     begun: mpsc::Receiver<Instant>,
-    files: Told,
 }
 
-/// Says an interval that all workers here have finished.
-fn relay(
-    bodies: &mpsc::SyncSender<Vec<u8>>,
-    (load, member): (u32, usize),
-    record: &IntervalRecord,
-) {
-    let record = Box::new(Counted(record.clone()));
-    if let Ok(body) = body_of(&FromAgent::Interval { load, member, record }) {
-        bodies.send(body).ok();
+/// Where what is told of loads goes.
+struct Telling<W> {
+    load: u32,
+    output: Arc<Output<W>>,
+    news: Option<(SyncSender<LoadNews>, Spares)>,
+}
+
+impl<W: Write> Telling<W> {
+    /// An interval that all workers here have finished. Returns a histogram of which nothing is needed.
+    fn interval(
+        &self,
+        bodies: &SyncSender<Vec<u8>>,
+        member: usize,
+        record: IntervalRecord,
+    ) -> Histogram {
+        let record = Box::new(Counted(record));
+        let Some((news, spares)) = &self.news else {
+            let interval = FromAgent::Interval { load: self.load, member, record };
+            // The thread that writes is another.
+            body_of(&interval).ok().map(|body| bodies.send(body));
+            let FromAgent::Interval { record, .. } = interval else { return Histogram::default() };
+            return record.0.latency;
+        };
+        // Whoever has left the load hears no more of it.
+        news.send(LoadNews::Interval { member, record }).ok();
+        spares.take()
+    }
+
+    fn ended(
+        &self,
+        member: usize,
+        share: Result<Box<Counted<MeasuredShare>>, Failure>,
+    ) -> io::Result<()> {
+        let Some((news, _)) = &self.news else {
+            return self.output.say(&FromAgent::Ended { load: self.load, member, share });
+        };
+        let share = share.map_err(|failure| failure.reason);
+        news.send(LoadNews::Ended { member, share }).ok();
+        Ok(())
     }
 }
 
 impl Ready {
     /// What fails is said of each load.
-    fn apply_or_say<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) {
-        let (load, count) = (self.load, self.members.len());
+    fn apply_or_say<W: Write + Send + 'static>(mut self, output: &Arc<Output<W>>) {
+        let (load, output, news) = (self.load, Arc::clone(output), self.news.take());
+        let (telling, count) = (Telling { load, output, news }, self.members.len());
         // The reading thread notices that nobody is there.
-        if catch_unwind(AssertUnwindSafe(|| self.apply(output).ok())).is_ok() {
+        if catch_unwind(AssertUnwindSafe(|| self.apply(&telling).ok())).is_ok() {
             return;
         }
         for member in 0..count {
             let share = Err(Failure::of("a worker failed: please report this fault"));
-            output.say(&FromAgent::Ended { load, member, share }).ok();
+            telling.ended(member, share).ok();
         }
     }
 
-    fn apply<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) -> io::Result<()> {
-        let Self { id, load, members, clients, stops, begun, files } = self;
+    fn apply<W: Write + Send + 'static>(self, telling: &Telling<W>) -> io::Result<()> {
+        let (Self { id, members, stops, begun, .. }, output) = (self, &telling.output);
         let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
         let for_teller = Arc::clone(output);
         // What adds up runs only where no other thread has work, and must hold nothing that others wait for.
-        let teller = thread::Builder::new().spawn(move || {
+        let teller = threads::start(move || {
             to_tell.iter().try_for_each(|body| for_teller.say_body(&body)).ok();
         })?;
-        let relay = |member: usize, record: &IntervalRecord| relay(&bodies, (load, member), record);
+        let relay =
+            |member: usize, record: IntervalRecord| telling.interval(&bodies, member, record);
         let mut is_ready = false;
         let mut begin = || {
             is_ready = true;
             tell_answer(output, id, Ok(Answer::Ready)).ok()?;
             begun.recv().ok()
         };
-        let applied = members.iter().enumerate().map(|(member, (job, share))| Member {
-            job,
-            share: *share,
-            clients: clients[member].as_ref().map(|clients| clients as &dyn ClientTraffic),
-            stop: &stops[member],
-            told: files[member].as_ref(),
+        let applied = members.iter().zip(&*stops).map(|(member, stop)| Member {
+            job: &member.job,
+            share: member.share,
+            clients: member.clients.as_ref(),
+            stop,
+            told: member.told.as_deref(),
         });
         let shares = run_shares(&applied.collect::<Vec<_>>(), &mut begin, &relay);
         drop(bodies);
@@ -390,7 +444,7 @@ impl Ready {
         }
         for (member, share) in shares.into_iter().enumerate() {
             let share = share.map(|share| Box::new(Counted(share)));
-            output.say(&FromAgent::Ended { load, member, share })?;
+            telling.ended(member, share)?;
         }
         Ok(())
     }

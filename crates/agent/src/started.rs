@@ -1,4 +1,4 @@
-//! A server that dnslab has started, here or on another host.
+//! A server that dnslab has started on a host.
 
 use std::fs;
 use std::io;
@@ -6,25 +6,23 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use dnslab_lab::{CounterWatch, RootHints, RunningServer, ServerSpec, Upstream, certificate};
-use dnslab_protocol::clock::Offset;
+use dnslab_lab::{RootHints, ServerSpec, Upstream, certificate};
 use dnslab_protocol::{
     Answer, Order, PortChoice, SentFile, SentPolicy, SentQueries, SentRootHints, SentSignatures,
     SentSource, SentUpstream, SentZone, ServerOrder, Serving,
 };
-use dnslab_record::{CounterSample, CounterSeries, ServerFacts};
+use dnslab_record::ServerFacts;
 use dnslab_settings::{ChainRole, Variant};
-use dnslab_traffic::QueryList;
+use dnslab_traffic::{QueryList, SourceAddresses};
 use dnslab_wire::{Query, Transport};
 
-use crate::link::{Link, LinkError, told};
+use crate::link::{DONE_WITHIN, Link, LinkError};
 use crate::readiness::Ready;
-use crate::watching::{Beside, FoundThere, WatchedServer};
+use crate::watching::{FoundThere, WatchedServer};
 
 /// Octets of a file that are sent at once.
 const PART: usize = 1 << 20;
@@ -34,22 +32,13 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A server that dnslab has started. It ends when this is dropped.
 #[derive(Debug)]
-pub enum StartedServer {
-    /// On this host.
-    Here(Box<RunningServer>),
-    /// On another.
-    There(StartedThere),
-}
-
-/// A server that was started on another host.
-#[derive(Debug)]
-pub struct StartedThere {
+pub struct StartedServer {
     there: Arc<FoundThere>,
     addresses: Vec<(Transport, SocketAddr)>,
     authority: Option<PathBuf>,
 }
 
-/// A server that is to be started on another host.
+/// A server that is to be started on a host.
 #[derive(Clone, Copy, Debug)]
 pub struct SentServer<'a> {
     /// Its variant.
@@ -66,11 +55,14 @@ pub struct SentServer<'a> {
     pub question: (&'a Query, Ready),
     /// And when its policy denies this.
     pub denied: Option<&'a Query>,
+    /// The addresses that its clients ask from, if they are on its host.
+    pub sources: Option<&'a SourceAddresses>,
 }
 
 impl SentServer<'_> {
     fn order(&self, link: &Link, stop: &AtomicBool) -> Result<ServerOrder, NotServed> {
-        let Self { variant, role, spec, ports, seed, question: (question, ready), denied } = *self;
+        let Self { variant, role, spec, ports, seed, question: (question, ready), denied, sources } =
+            *self;
         let one = |query: &Query| {
             let list = QueryList::from_queries(vec![query.clone()], "readiness".to_owned());
             SentQueries::parts_of(&list).remove(0)
@@ -89,6 +81,7 @@ impl SentServer<'_> {
             question: one(question),
             has_record: ready == Ready::Record,
             denied: denied.map(one),
+            sources: sources.map(ToString::to_string),
             source: source_there(link, spec, stop)?,
             start_limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
         })
@@ -157,16 +150,16 @@ pub enum NotServed {
         source: io::Error,
     },
     /// Nobody waits for it any more.
-    #[error("interrupted before the server answered")]
+    #[error("interrupted before the server was ready")]
     Interrupted,
 }
 
 impl StartedServer {
-    /// Starts a server on another host, and waits until it answers there. `stop` gives up.
+    /// Starts a server on a host, and waits until it answers there. `stop` gives up.
     ///
     /// # Errors
     /// When it does not start, or its host is lost.
-    pub fn there(
+    pub fn start(
         link: &Arc<Link>,
         sent: &SentServer<'_>,
         stop: &AtomicBool,
@@ -210,93 +203,48 @@ impl StartedServer {
         if sent.spec.transports.iter().any(is_missing) {
             return Err(link.misunderstood().into());
         }
-        Ok(Self::There(StartedThere { there, addresses, authority: authority.transpose()? }))
+        Ok(Self { there, addresses, authority: authority.transpose()? })
     }
 
     /// The server as it runs, for the record.
     #[must_use]
     pub fn facts(&self) -> &ServerFacts {
-        match self {
-            Self::Here(server) => server.facts(),
-            Self::There(server) => &server.there.found.facts,
-        }
+        &self.there.found.facts
     }
 
     /// Where it answers, one entry per transport asked for.
     #[must_use]
     pub fn addresses(&self) -> &[(Transport, SocketAddr)] {
-        match self {
-            Self::Here(server) => server.addresses(),
-            Self::There(server) => &server.addresses,
-        }
+        &self.addresses
     }
 
     /// The certificate that its clients must trust, if it speaks TLS.
     #[must_use]
     pub fn authority(&self) -> Option<&Path> {
-        match self {
-            Self::Here(server) => server.authority(),
-            Self::There(server) => server.authority.as_deref(),
-        }
+        self.authority.as_deref()
     }
 
     /// What it is watched by.
     #[must_use]
     pub fn watched(&self) -> WatchedServer {
-        match self {
-            Self::Here(server) => WatchedServer::Here(Box::new(server.watched())),
-            Self::There(server) => {
-                WatchedServer::There(Arc::clone(&server.there), Beside::default())
-            }
-        }
+        Arc::clone(&self.there).into()
     }
 
     /// How it ended, if it has ended by itself, with the end of its log; does not wait.
     #[must_use]
-    pub fn exited(&self, lines: usize) -> Option<(String, Vec<String>)> {
-        match self {
-            Self::Here(server) => {
-                Some((server.exited()?.ending.to_string(), server.log_tail(lines)))
-            }
-            Self::There(server) => server.there.exited(),
-        }
+    pub fn exited(&self) -> Option<(String, Vec<String>)> {
+        self.there.exited()
     }
 
     /// The last lines of its log, oldest first; empty if the log cannot be read.
     #[must_use]
     pub fn log_tail(&self, lines: usize) -> Vec<String> {
-        match self {
-            Self::Here(server) => server.log_tail(lines),
-            Self::There(server) => server.there.log_tail(lines).unwrap_or_default(),
-        }
-    }
-
-    /// Begins to read its own counters; `None` if it publishes none, or its host is lost.
-    #[must_use]
-    pub fn count(&self) -> Option<CounterWatching> {
-        match self {
-            Self::Here(server) => server.count().map(CounterWatching::here),
-            Self::There(server) => CounterWatching::there(&server.there, None).ok().flatten(),
-        }
-    }
-
-    /// Why its host is lost; `None` while it is there.
-    #[must_use]
-    pub fn lost(&self) -> Option<LinkError> {
-        match self {
-            Self::Here(_) => None,
-            Self::There(server) => server.there.link().ended(),
-        }
+        self.there.log_tail(lines).unwrap_or_default()
     }
 
     /// Ends it. A server that had ended by itself was noticed before.
     pub fn stop(self) {
-        match self {
-            Self::Here(server) => {
-                server.stop().ok();
-            }
-            Self::There(server) => server.there.stop(),
-        }
+        self.there.stop();
     }
 }
 
@@ -361,125 +309,18 @@ fn wait_for(
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Answer, NotServed> {
-    thread::scope(|scope| {
-        let waiting = thread::Builder::new()
-            .spawn_scoped(scope, || link.done_in(id, limit))
-            .map_err(|source| NotServed::File { path: PathBuf::from("a thread"), source })?;
-        while !waiting.is_finished() {
-            if stop.load(Ordering::Relaxed) {
-                // It is answered at once then.
-                link.give_back(id);
-                return Err(NotServed::Interrupted);
-            }
-            thread::sleep(LOOK);
+    let within = limit.saturating_add(DONE_WITHIN);
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(answer) = link.ready_within(id, LOOK) {
+            return Ok(answer?);
         }
-        match waiting.join() {
-            Ok(answer) => Ok(answer?),
-            Err(panic) => std::panic::resume_unwind(panic),
+        if stop.load(Ordering::Relaxed) {
+            link.give_back(id);
+            return Err(NotServed::Interrupted);
         }
-    })
-}
-
-/// What a server counts itself, while it is read.
-#[derive(Debug)]
-pub struct CounterWatching(Counting);
-
-#[derive(Debug)]
-enum Counting {
-    Here(Box<CounterWatch>),
-    There(CountThere),
-}
-
-#[derive(Debug)]
-struct CountThere {
-    link: Arc<Link>,
-    count: u32,
-    before: Offset,
-}
-
-impl CounterWatching {
-    /// Counters that are read on this host.
-    #[must_use]
-    pub fn here(count: CounterWatch) -> Self {
-        Self(Counting::Here(Box::new(count)))
-    }
-
-    /// Begins to read what a server counts that an agent has found, where it publishes that on its host; or what one counts
-    /// that it has started. `None` if it publishes nothing.
-    ///
-    /// # Errors
-    /// When its host is lost, or knows nothing of what it counts.
-    pub fn there(
-        there: &FoundThere,
-        statistics: Option<SocketAddr>,
-    ) -> Result<Option<Self>, LinkError> {
-        let count = CountThere::begin(there, statistics)?;
-        Ok(count.map(|count| Self(Counting::There(count))))
-    }
-
-    /// Takes a last reading, and returns all of them on the timeline of a load that began at `origin`.
-    #[must_use]
-    pub fn finish(self, origin: Instant) -> CounterSeries {
-        match self.0 {
-            Counting::Here(count) => count.finish(origin),
-            Counting::There(count) => count.finish(origin).unwrap_or_else(|error| CounterSeries {
-                failure: Some(error.to_string()),
-                ..CounterSeries::default()
-            }),
+        if Instant::now() > deadline {
+            return Err(link.is_late(within).into());
         }
-    }
-}
-
-impl CountThere {
-    fn begin(
-        there: &FoundThere,
-        statistics: Option<SocketAddr>,
-    ) -> Result<Option<Self>, LinkError> {
-        let link = Arc::clone(there.link());
-        let (before, count) = (link.offset()?, link.number());
-        let own = Self { link, count, before };
-        match own.link.order(Order::Count { server: there.number(), count, statistics })? {
-            Answer::Counting(true) => Ok(Some(own)),
-            Answer::Counting(false) => Ok(None),
-            _ => Err(own.link.misunderstood()),
-        }
-    }
-
-    fn finish(self, origin: Instant) -> Result<CounterSeries, LinkError> {
-        let (origin_ns, _) = self.link.there(self.before, origin)?;
-        match self.link.order(Order::EndCount { count: self.count, origin_ns })? {
-            Answer::Counted(series) => {
-                let CounterSeries { source, samples, failure } = *series;
-                if let Some(fault) = counters_fault(&samples) {
-                    return Err(self.link.contradicted(fault));
-                }
-                let failure = failure.map(|failure| told(&failure));
-                Ok(CounterSeries { source: told(&source), samples, failure })
-            }
-            _ => Err(self.link.misunderstood()),
-        }
-    }
-}
-
-/// Readings and counts in each, at most: one a second for a day.
-const MAX_READINGS: usize = 100_000;
-const MAX_COUNTS: usize = 1_000;
-
-/// What cannot be in readings that a host has taken.
-fn counters_fault(samples: &[CounterSample]) -> Option<&'static str> {
-    let is_possible = |sample: &CounterSample| {
-        let names = sample.counts.keys().map(String::len);
-        sample.counts.len() <= MAX_COUNTS && names.max().unwrap_or(0) <= MAX_COUNTS
-    };
-    let is_ordered = samples.is_sorted_by_key(|sample| sample.at_ns);
-    let is_in_time = |sample: &CounterSample| sample.at_ns.unsigned_abs() < 1 << 60;
-    let is_right = is_ordered && samples.len() <= MAX_READINGS;
-    let all = is_right && samples.iter().all(|sample| is_possible(sample) && is_in_time(sample));
-    (!all).then_some("its readings of counters cannot be")
-}
-
-impl Drop for CountThere {
-    fn drop(&mut self) {
-        self.link.order_only(Order::Leave { number: self.count });
     }
 }

@@ -1,17 +1,18 @@
-//! How a server is watched: here, or by the agent of its host.
+//! How a server is watched, by the agent of its host.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::perf::{Recording, Sampled};
-use dnslab_lab::{Latest, Sampler, Watched};
+use dnslab_lab::Latest;
+use dnslab_lab::perf::Sampled;
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, FoundServer, Order, Sought};
 use dnslab_record::{CpuProfile, NetworkPath, ResourceSeries, ServerFacts, Span};
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
+use crate::counting::CounterWatching;
 use crate::link::{Link, LinkError, MAX_CPUS, told};
 
 /// A server that an agent has found on its host.
@@ -46,9 +47,7 @@ impl FoundThere {
                 let found = FoundServer { facts, file_limit, plain };
                 Ok(Self { link: Arc::clone(link), server, found })
             }
-            Answer::NotFound { reason, is_fault } => {
-                Err((format!("{}: {}", link.name(), told(&reason)), is_fault))
-            }
+            Answer::NotFound { reason, is_fault } => Err((link.says(&reason), is_fault)),
             _ => return Err(link.misunderstood()),
         })
     }
@@ -70,15 +69,6 @@ impl FoundThere {
         };
         let found = FoundServer { facts, file_limit: None, plain: None };
         Self { link: Arc::clone(link), server, found }
-    }
-
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.link
-    }
-
-    /// Its number there.
-    pub(crate) fn number(&self) -> u32 {
-        self.server
     }
 
     pub(crate) fn exited(&self) -> Option<(String, Vec<String>)> {
@@ -139,45 +129,32 @@ impl Drop for FoundThere {
 
 /// A server that can be watched.
 #[derive(Clone, Debug)]
-pub enum WatchedServer {
-    /// On this host.
-    Here(Box<Watched>),
-    /// On another.
-    There(Arc<FoundThere>, Beside),
-}
-
-/// What a server on another host is beside.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct WatchedServer {
+    found: Arc<FoundThere>,
     /// CPUs of the load, if both are one machine.
     load_cpus: Vec<usize>,
     /// Another server has the interrupts of its CPUs.
     has_no_interrupts: bool,
 }
 
+impl From<Arc<FoundThere>> for WatchedServer {
+    fn from(found: Arc<FoundThere>) -> Self {
+        Self { found, load_cpus: Vec::new(), has_no_interrupts: false }
+    }
+}
+
 impl WatchedServer {
     /// The server beside a load on these CPUs of this host.
     #[must_use]
     pub fn beside_load(self, cpus: &[usize]) -> Self {
-        match self {
-            Self::Here(watched) => Self::Here(Box::new(watched.beside_load(cpus))),
-            Self::There(there, beside) => {
-                let is_beside = there.link.is_this_machine();
-                let load_cpus = if is_beside { cpus.to_vec() } else { Vec::new() };
-                Self::There(there, Beside { load_cpus, ..beside })
-            }
-        }
+        let is_beside = self.found.link.is_this_machine();
+        Self { load_cpus: if is_beside { cpus.to_vec() } else { Vec::new() }, ..self }
     }
 
     /// The server without the interrupts of its CPUs, which another one has.
     #[must_use]
     pub fn without_interrupts(self) -> Self {
-        match self {
-            Self::Here(watched) => Self::Here(Box::new(watched.pinned_to(&[]))),
-            Self::There(there, beside) => {
-                Self::There(there, Beside { has_no_interrupts: true, ..beside })
-            }
-        }
+        Self { has_no_interrupts: true, ..self }
     }
 
     /// Watches it from here on, beside these processes of dnslab on this machine.
@@ -185,99 +162,61 @@ impl WatchedServer {
     /// # Errors
     /// When its host is lost.
     pub fn watch(self, own: Vec<u32>) -> Result<ServerWatch, LinkError> {
-        let (there, beside) = match self {
-            Self::Here(watched) => {
-                let watched = watched.beside_dnslab(own);
-                return Ok(ServerWatch::Here(Box::new(Sampler::start(watched))));
-            }
-            Self::There(there, beside) => (there, beside),
-        };
-        let (link, server) = (Arc::clone(&there.link), there.server);
+        let Self { found, load_cpus, has_no_interrupts } = self;
+        let (link, server) = (Arc::clone(&found.link), found.server);
         // Elsewhere other processes have those numbers.
         let own = if link.pid().is_some() { own } else { Vec::new() };
-        let Beside { load_cpus, has_no_interrupts } = beside;
         let order = |watch| Order::Watch { server, watch, load_cpus, has_no_interrupts, own };
-        WatchThere::begin(link, Some(there), order).map(ServerWatch::There)
+        ServerWatch::begin(link, Some(found), order)
     }
 
-    /// Samples where it spends its CPU time from here on, in a load of this length. `here` begins that on this host.
+    /// Samples where it spends its CPU time from here on, in a load of this length.
     ///
     /// # Errors
     /// When perf cannot sample it, or its host is lost.
-    pub fn sample(
-        &self,
-        length: Duration,
-        here: impl FnOnce(&Watched) -> Result<Recording, String>,
-    ) -> Result<ServerRecording, String> {
-        match self {
-            Self::Here(watched) => here(watched).map(|own| ServerRecording::Here(Box::new(own))),
-            Self::There(there, Beside { load_cpus, .. }) => {
-                let begun = RecordingThere::begin(there, length, load_cpus.clone());
-                begun.map(ServerRecording::There).map_err(|error| error.to_string())
-            }
-        }
+    pub fn sample(&self, length: Duration) -> Result<ServerRecording, LinkError> {
+        ServerRecording::begin(&self.found, length, self.load_cpus.clone())
     }
 
-    /// The way that its packets take to an address, if it is on another host and that is known there.
+    /// Begins to read what it counts, where it publishes that on its host; of a server that was started there, where that
+    /// publishes it. `None` if it publishes nothing.
+    ///
+    /// # Errors
+    /// When its host is lost, or knows nothing of what it counts.
+    pub fn count(
+        &self,
+        statistics: Option<SocketAddr>,
+    ) -> Result<Option<CounterWatching>, LinkError> {
+        CounterWatching::begin(&self.found.link, self.found.server, statistics)
+    }
+
+    /// The way that its packets take to an address, if that is known on its host.
     #[must_use]
     pub fn path_to(&self, to: IpAddr) -> Option<NetworkPath> {
-        match self {
-            Self::Here(_) => None,
-            Self::There(there, _) => there.link.path_to(to).ok()?,
-        }
+        self.found.link.path_to(to).ok()?
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.found.link
     }
 
     /// Why its host is lost; `None` while it is there.
     #[must_use]
     pub fn lost(&self) -> Option<LinkError> {
-        match self {
-            Self::Here(_) => None,
-            Self::There(there, _) => there.link.ended(),
-        }
+        self.found.link.ended()
     }
-}
-
-/// A watch that runs.
-#[derive(Debug)]
-pub enum ServerWatch {
-    /// On this host.
-    Here(Box<Sampler>),
-    /// On another.
-    There(WatchThere),
 }
 
 /// A sampling that runs.
 #[derive(Debug)]
-pub enum ServerRecording {
-    /// On this host.
-    Here(Box<Recording>),
-    /// On another.
-    There(RecordingThere),
-}
-
-impl ServerRecording {
-    /// Ends the sampling, and counts the samples. Variant, rate and CPU time for each query are left to the caller.
-    ///
-    /// # Errors
-    /// When perf failed, or its host is lost.
-    pub fn finish(self, sampled: &Sampled) -> Result<CpuProfile, String> {
-        match self {
-            Self::Here(recording) => recording.finish(sampled).map_err(|error| error.to_string()),
-            Self::There(recording) => recording.finish(sampled).map_err(|error| error.to_string()),
-        }
-    }
-}
-
-/// A sampling on another host.
-#[derive(Debug)]
-pub struct RecordingThere {
+pub struct ServerRecording {
     there: Arc<FoundThere>,
     sampling: u32,
     /// Its clock when the sampling began.
     before: Offset,
 }
 
-impl RecordingThere {
+impl ServerRecording {
     fn begin(
         there: &Arc<FoundThere>,
         length: Duration,
@@ -294,7 +233,11 @@ impl RecordingThere {
         }
     }
 
-    fn finish(self, sampled: &Sampled) -> Result<CpuProfile, LinkError> {
+    /// Ends the sampling, and counts the samples. Variant, rate and CPU time for each query are left to the caller.
+    ///
+    /// # Errors
+    /// When perf failed, or its host is lost.
+    pub fn finish(self, sampled: &Sampled) -> Result<CpuProfile, LinkError> {
         let Self { there, sampling, before } = &self;
         let (origin_ns, _) = there.link.there(*before, sampled.origin)?;
         let Span { from_ns, to_ns } = sampled.window;
@@ -310,15 +253,15 @@ impl RecordingThere {
     }
 }
 
-impl Drop for RecordingThere {
+impl Drop for ServerRecording {
     fn drop(&mut self) {
         self.there.link.order_only(Order::Leave { number: self.sampling });
     }
 }
 
-/// A watch on another host.
+/// A watch that runs.
 #[derive(Debug)]
-pub struct WatchThere {
+pub struct ServerWatch {
     link: Arc<Link>,
     /// The server, which the agent knows as long as this is there; `None` of the agent itself.
     _server: Option<Arc<FoundThere>>,
@@ -331,41 +274,22 @@ impl ServerWatch {
     /// Watches what the agent of a host uses itself from here on, with a load on these CPUs.
     pub(crate) fn of_load(link: &Arc<Link>, cpus: &[usize]) -> Result<Self, LinkError> {
         let order = |watch| Order::WatchLoad { watch, cpus: cpus.to_vec() };
-        WatchThere::begin(Arc::clone(link), None, order).map(Self::There)
+        Self::begin(Arc::clone(link), None, order)
     }
 
     /// What the newest sample says; `None` before the first one.
     #[must_use]
     pub fn latest(&self) -> Option<Latest> {
-        match self {
-            Self::Here(sampler) => sampler.latest(),
-            Self::There(WatchThere { link, watch, .. }) => {
-                let (server, load_cpus) = link.latest(*watch)?;
-                Some(Latest { server, load_cpus })
-            }
-        }
-    }
-
-    /// Ends the watch. The samples are on the timeline of a load that began at `origin`, with what the busiest threads
-    /// did over a window of it ([`Sampler::finish_over`]).
-    ///
-    /// # Errors
-    /// When its host is lost.
-    pub fn finish_over(self, origin: Instant, window: Span) -> Result<ResourceSeries, LinkError> {
-        match self {
-            Self::Here(sampler) => Ok(sampler.finish_over(origin, window)),
-            Self::There(watch) => watch.finish_over(origin, window),
-        }
+        let (server, load_cpus) = self.link.latest(self.watch)?;
+        Some(Latest { server, load_cpus })
     }
 
     /// The server is on another machine, whose CPUs are others.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::There(watch) if watch.link.pid().is_none())
+        self.link.pid().is_none()
     }
-}
 
-impl WatchThere {
     fn begin(
         link: Arc<Link>,
         server: Option<Arc<FoundThere>>,
@@ -381,7 +305,12 @@ impl WatchThere {
         }
     }
 
-    fn finish_over(self, origin: Instant, window: Span) -> Result<ResourceSeries, LinkError> {
+    /// Ends the watch. The samples are on the timeline of a load that began at `origin`, with what the busiest threads
+    /// did over a window of it (`Sampler::finish_over` of `lab`).
+    ///
+    /// # Errors
+    /// When its host is lost.
+    pub fn finish_over(self, origin: Instant, window: Span) -> Result<ResourceSeries, LinkError> {
         let Self { link, watch, before, .. } = &self;
         let (origin_ns, bound_ns) = link.there(*before, origin)?;
         let Span { from_ns, to_ns } = window;
@@ -408,7 +337,7 @@ impl WatchThere {
     }
 }
 
-impl Drop for WatchThere {
+impl Drop for ServerWatch {
     fn drop(&mut self) {
         self.link.forget(self.watch);
         self.link.order_only(Order::Leave { number: self.watch });

@@ -335,6 +335,7 @@ fn check_order_not_served(
         has_record: true,
         denied: None,
         source: SentSource { zone: Some(zone), ..SentSource::default() },
+        sources: None,
         start_limit_ns: 2_000_000_000,
     };
     change(&mut order);

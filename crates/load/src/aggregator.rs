@@ -27,8 +27,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// longer, for instance at a terminal that is stopped, gets the latencies of those that follow with a later one.
 const UNSEEN: usize = 32;
 
-/// Is told each interval that all workers of a load on this host have finished, with the number of the load.
-pub type Relay<'a> = dyn Fn(usize, &IntervalRecord) + Sync + 'a;
+/// Is given each interval that all workers of a load on this host have finished, with the number of the load. Returns a
+/// histogram of which nothing is needed any more.
+pub type Relay<'a> = dyn Fn(usize, IntervalRecord) -> Histogram + Sync + 'a;
 
 /// The way of a worker, or of all workers of a host, to the aggregator and back.
 #[derive(Debug)]
@@ -59,8 +60,10 @@ impl Reports {
         self.to_aggregator.send((self.shard, interval)).ok();
     }
 
-    pub(crate) fn spare(&self) -> Histogram {
-        self.spares.try_recv().unwrap_or_default()
+    /// An empty histogram that came back, if one has.
+    #[must_use]
+    pub fn spare(&self) -> Option<Histogram> {
+        self.spares.try_recv().ok()
     }
 }
 
@@ -225,13 +228,13 @@ impl<'a> Aggregator<'a> {
         }
         // After an interrupt the workers may end in different intervals.
         let turns = self.turns.as_ref();
-        for (_, merged) in self.open.values() {
+        for (_, merged) in std::mem::take(&mut self.open).into_values() {
             if let Some(relay) = self.relay {
                 relay(self.load, merged);
                 continue;
             }
             for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
-                joined.add(merged, &self.phases, turns);
+                joined.add(&merged, &self.phases, turns);
             }
         }
         for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
@@ -264,8 +267,7 @@ impl<'a> Aggregator<'a> {
             return;
         }
         if let Some(relay) = self.relay {
-            relay(self.load, &merged);
-            give_back(&self.spares[shard as usize], merged.latency);
+            give_back(&self.spares[shard as usize], relay(self.load, merged));
             return;
         }
         let interval = merged.finish(&self.phases, self.turns.as_ref());
@@ -444,7 +446,7 @@ mod tests {
         let (aggregator, ends) = Aggregator::new(0, 2, phases, None);
         for number in 0..15 {
             for end in &ends {
-                let mut latency = end.spare();
+                let mut latency = end.spare().unwrap_or_default();
                 // One interval in ten is slow: its median is no median of the second.
                 latency.record_many_ns(if number % 10 == 0 { 9_000 } else { 1_000 }, 50);
                 end.send(IntervalRecord {
@@ -473,7 +475,7 @@ mod tests {
         let (aggregator, ends) = Aggregator::new(0, 1, phases, None);
         let watch = thread::spawn(move || {
             for number in 0..500 {
-                let mut latency = ends[0].spare();
+                let mut latency = ends[0].spare().unwrap_or_default();
                 latency.record_many_ns(1_000 * (number % 3 + 1), 7);
                 let events = Events { answered: 7, ..Events::default() };
                 ends[0].send(IntervalRecord {
@@ -511,7 +513,7 @@ mod tests {
         let (mut aggregator, ends) = Aggregator::new(0, 2, phases, None);
         let (finished, intervals) = mpsc::sync_channel(1);
         for end in &ends {
-            let mut latency = end.spare();
+            let mut latency = end.spare().unwrap_or_default();
             latency.record_ns(5_000);
             end.send(IntervalRecord { latency, ..IntervalRecord::default() });
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -42,7 +42,7 @@ pub struct Member<'a> {
     /// The workers that are here.
     pub share: Share,
     /// The clients of [`Job::played`].
-    pub clients: Option<&'a dyn ClientTraffic>,
+    pub clients: Option<&'a Arc<dyn ClientTraffic>>,
     /// Ends its measured window early. Queries in flight still get their outcome.
     pub stop: &'a AtomicBool,
     /// Where what the queries are told is written, with [`Job::tells`]: records, without a header.
@@ -124,7 +124,11 @@ pub fn run_elsewhere(
     });
     let ended = match ended {
         Ok(ended) => ended,
-        Err(error) => return jobs.iter().map(|_| Err(error.to_string())).collect(),
+        Err(source) => {
+            let workers = jobs.iter().map(|job| job.workers).sum();
+            let reason = LoadError::Threads { workers, source }.to_string();
+            return jobs.iter().map(|_| Err(reason.clone())).collect();
+        }
     };
     assert_eq!(ended.len(), jobs.len(), "each job has its result");
     let results = jobs.iter().zip(ended).map(|(job, (shares, aggregate))| {

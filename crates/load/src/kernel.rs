@@ -167,7 +167,7 @@ impl Runtime for Kernel {
     }
 
     fn spare(&mut self) -> Histogram {
-        self.reports.as_ref().map(Reports::spare).unwrap_or_default()
+        self.reports.as_ref().and_then(Reports::spare).unwrap_or_default()
     }
 }
 

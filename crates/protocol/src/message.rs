@@ -328,6 +328,8 @@ pub struct ServerOrder {
     pub has_record: bool,
     /// And when its policy denies this.
     pub denied: Option<SentQueries>,
+    /// The addresses from which it is asked, as in an experiment file; `None` for any.
+    pub sources: Option<String>,
     /// What it answers from.
     pub source: SentSource,
     /// Time until its first right answer, nanoseconds.

@@ -389,6 +389,7 @@ fn server_order(queries: &QueryList) -> ServerOrder {
             hierarchy: Some("seed = 1".to_owned()),
             path_delay: Some("5ms".to_owned()),
         },
+        sources: Some("127.0.1.0/24".to_owned()),
         start_limit_ns: 5,
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Attempts, ClientBehaviour, Delay, Loss, Quota, Rate, SlicePlan, Truncated, TypeMix,
+    Attempts, ClientBehaviour, Delay, Loss, Quota, Rate, SlicePlan, Stall, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 use serde::{Deserialize, Serialize};
@@ -248,6 +248,8 @@ pub struct ChainServer<'a> {
     pub delay: Option<Delay>,
     /// Loss program of the embedded server.
     pub loss: Option<Loss>,
+    /// Stall program of the embedded server.
+    pub stall: Option<Stall>,
     /// CPU time added to each of its answers; 0 for none.
     pub busy: Duration,
     /// Time for which each of its answers keeps its thread; 0 for none.
@@ -285,6 +287,7 @@ impl Variant {
             extra: server.extra.as_deref(),
             delay: server.delay,
             loss: server.loss,
+            stall: server.stall,
             busy: server.busy,
             hold: server.hold,
             serial: server.serial,
@@ -306,6 +309,7 @@ impl Variant {
             extra: relay.extra.as_deref(),
             delay: None,
             loss: None,
+            stall: None,
             busy: Duration::ZERO,
             hold: Duration::ZERO,
             serial: Duration::ZERO,
@@ -322,6 +326,7 @@ impl Variant {
             extra: upstream.extra.as_deref(),
             delay: upstream.delay,
             loss: upstream.loss,
+            stall: None,
             busy: upstream.busy,
             hold: Duration::ZERO,
             serial: Duration::ZERO,

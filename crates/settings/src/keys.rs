@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection, ServerOrder, SourceAddresses,
-    TimeWindows, TransportMix, Truncated, TypeMix,
+    Stall, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{
     DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
@@ -227,6 +227,8 @@ settings! {
         delay: Option<Delay> = None, absent("none"), when(&[EMBEDDED]);
         /// Loss program of the embedded server, e.g. `1%`
         loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED]);
+        /// Stall program of the embedded server, e.g. `every=10s,length=200ms`
+        stall: Option<Stall> = None, absent("none"), when(&[EMBEDDED]);
         /// CPU time that each answer of the embedded server costs beside what it needs, e.g. `200ns`
         busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED]);
         /// Time for which each answer of the embedded server keeps its thread, without CPU time, e.g. `2ms`

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection,
-    ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
+    ServerOrder, SourceAddresses, Stall, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::rcode::{self, by_name};
 use dnslab_wire::units::share;
@@ -175,6 +175,7 @@ texts!(
     ServerAddresses,
     ServerPorts,
     SourceAddresses,
+    Stall,
     Subnets,
     TimeWindows,
     TransportMix,

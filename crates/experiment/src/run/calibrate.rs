@@ -3,27 +3,25 @@
 
 mod judge;
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr as _;
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use dnslab_agent::Agents;
 use dnslab_figures::Histogram;
-use dnslab_lab::cpus::{self, Cores};
-use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, ports};
-use dnslab_load::{Job, LoadError, LoadResult};
-use dnslab_settings::{Load, Mode, RightCodes};
-use dnslab_traffic::{QueryList, Selection, SyntheticZone, TypeMix};
+use dnslab_lab::{GuardProgram, cpus};
+use dnslab_load::{LoadResult, Member, Share};
+use dnslab_record::CaseId;
+use dnslab_settings::{Variant, check_text};
+use dnslab_wire::Transport;
 use dnslab_wire::units::share;
-use dnslab_wire::{QueryOptions, Transport};
-use domain::base::Name;
 use judge::{MAX_FLOOR_MS, check_latency, check_rate};
 
+use super::case::{Case, Up};
 use super::error::TargetError;
-use super::seeds::{Role, Seeds};
-use super::target::{Target, start_with_run_authority};
-use super::zone::write_zone;
+use super::queries::QueryLists;
+use super::split::Cpus;
 
 pub use judge::CalibrationCheck;
 
@@ -74,9 +72,9 @@ pub enum CalibrationError {
     /// The responder did not start.
     #[error("cannot start the responder: {0}")]
     Server(String),
-    /// The load did not begin.
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    /// The load did not begin, or did not come to its end.
+    #[error("{0}")]
+    Load(String),
     /// The CPUs cannot be divided.
     #[error(transparent)]
     Cpus(#[from] cpus::CpuError),
@@ -98,7 +96,7 @@ pub fn calibrate(
     folder: &Path,
     observe: &mut dyn FnMut(&CalibrationCheck),
 ) -> Result<Calibration, CalibrationError> {
-    let programs = Programs::new(guard, folder);
+    let programs = Programs::new(guard, folder)?;
     let mut checks = Vec::new();
     let mut note = |found: Vec<CalibrationCheck>| {
         found.iter().for_each(&mut *observe);
@@ -129,18 +127,14 @@ pub fn calibrate(
 struct Programs<'a> {
     guard: &'a GuardProgram,
     folder: &'a Path,
-    zone: SyntheticZone,
-    queries: Arc<QueryList>,
+    agents: Agents,
+    lists: RefCell<QueryLists>,
 }
 
 impl<'a> Programs<'a> {
-    fn new(guard: &'a GuardProgram, folder: &'a Path) -> Self {
-        let name = Name::from_str("calibration.test").expect("the name is a constant");
-        let zone = SyntheticZone::new(name, 1_000, Duration::from_secs(60))
-            .expect("the numbers are constants");
-        let options = QueryOptions::default();
-        let queries = Arc::new(QueryList::from_zone(&zone, &TypeMix::default(), 0, &options));
-        Self { guard, folder, zone, queries }
+    fn new(guard: &'a GuardProgram, folder: &'a Path) -> Result<Self, CalibrationError> {
+        let agents = Agents::new(guard.clone()).map_err(TargetError::from)?;
+        Ok(Self { guard, folder, agents, lists: RefCell::default() })
     }
 
     /// Compares the medians of the quantiles 0.5 and 0.99 with `expected_ms`, and measures the floor of the
@@ -157,8 +151,7 @@ impl<'a> Programs<'a> {
         let mut measured = [Vec::new(), Vec::new()];
         for repeat in 0..REPEATS {
             let latency = |delay| {
-                let result =
-                    self.load(transport, &["--delay", delay], Loop::Open(DURATION), repeat);
+                let result = self.load(transport, ("delay", delay), Loop::Open(DURATION), repeat);
                 Ok::<_, CalibrationError>(result?.measured.latency)
             };
             let (short, with) = (latency("1ms")?, latency(program)?);
@@ -193,7 +186,7 @@ impl<'a> Programs<'a> {
         let delay = format!("{}ms", CLOSED_DELAY.as_millis());
         let (mut rates, mut medians) = (Vec::new(), Vec::new());
         for repeat in 0..REPEATS {
-            let result = self.load(transport, &["--delay", &delay], Loop::Closed, repeat)?;
+            let result = self.load(transport, ("delay", &delay), Loop::Closed, repeat)?;
             rates.push(result.measured.answered_qps());
             medians.push(milliseconds(&result.measured.latency, 0.5));
         }
@@ -214,7 +207,7 @@ impl<'a> Programs<'a> {
     /// Compares the share of lost queries with its binomial interval.
     fn loss(&self, transport: Transport, share: f64) -> Result<CalibrationCheck, CalibrationError> {
         let program = share.to_string();
-        let result = self.load(transport, &["--loss", &program], Loop::Open(DURATION), 0)?;
+        let result = self.load(transport, ("loss", &program), Loop::Open(DURATION), 0)?;
         let outcomes = result.measured.counters.outcomes;
         let due = outcomes.due as f64;
         // The 99.9 % interval of the binomial distribution.
@@ -239,9 +232,8 @@ impl<'a> Programs<'a> {
         let length_ms = length.as_secs_f64() * 1e3;
         let (mut largest, mut delayed, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for repeat in 0..REPEATS {
-            let arguments = ["--stall", &program];
-            let stalled = Loop::Open(STALL_DURATION);
-            let result = self.load(Transport::Udp, &arguments, stalled, repeat)?;
+            let (stall, stalled) = (("stall", program.as_str()), Loop::Open(STALL_DURATION));
+            let result = self.load(Transport::Udp, stall, stalled, repeat)?;
             let latency = &result.measured.latency;
             largest.push(milliseconds(latency, 1.0));
             let half = u64::try_from(length.as_nanos() / 2).unwrap_or(u64::MAX);
@@ -281,68 +273,71 @@ impl<'a> Programs<'a> {
     fn load(
         &self,
         transport: Transport,
-        arguments: &[&str],
+        program: (&str, &str),
         shape: Loop,
         repeat: usize,
     ) -> Result<LoadResult, CalibrationError> {
-        let split = cpus::split(&cpus::allowed(), &Cores::of_this_machine(), None, None)?;
-        let target = self.server(transport, arguments, &split.server, repeat)?;
-        let settings = Load {
-            transport,
-            clients: CLIENTS,
-            warm_up: Duration::from_millis(200),
-            timeout: Duration::from_millis(500),
-            selection: Selection::Uniform,
-            ..Load::default()
+        let workers = Cpus::of(&self.variant(transport, program, shape, 1)?)?.load.len().min(2);
+        let variant = self.variant(transport, program, shape, workers)?;
+        let (cpus, seed) = (Cpus::of(&variant)?, repeat as u64);
+        let queries = self.lists.borrow_mut().of(&variant, seed).map_err(TargetError::from)?;
+        let (repetition, position) = (u32::try_from(repeat).unwrap_or(u32::MAX), 0);
+        let case = Case {
+            variant: &variant,
+            id: &CaseId { variant: variant.name.clone(), repetition },
+            position,
+            seed,
+            queries: &queries,
+            folder: self.folder,
+            guard: self.guard,
+            agents: &self.agents,
+            told: None,
+            sampling: None,
         };
-        let settings = match shape {
-            Loop::Open(duration) => Load {
-                mode: Mode::constant(RATE),
-                duration,
-                batch_delay: Duration::ZERO,
-                ..settings
-            },
-            Loop::Closed => Load {
-                mode: Mode::Closed { outstanding: WINDOW / CLIENTS },
-                duration: CLOSED_DURATION,
-                workers: (split.load.len() > 1).then_some(2),
-                ..settings
-            },
-        };
-        let settings = Load { cpus: split.load, ..settings };
-        let job = Job {
-            seed: repeat as u64,
-            expected: Some(dnslab_load::Expected { codes: RightCodes::One(0), answers: 1 }),
-            ..target.ways.job_of(settings, Arc::clone(&self.queries))
-        };
-        let result = dnslab_load::run(&job, &AtomicBool::new(false), &mut |_| {})?;
+        let stop = AtomicBool::new(false);
+        let Up { target, hosts, testbed } = case.start(&cpus, &stop)?;
+        let job = case.job(&target.ways, (&cpus, &hosts), None).map_err(TargetError::from)?;
+        let (job, share) = (&job, Share::whole(&job));
+        let member = Member { job, share, clients: None, stop: &stop, told: None };
+        let result = hosts.run(&[member], &mut |_, _| {}).pop();
         if let Some(server) = target.server {
             server.stop();
         }
-        Ok(result)
+        testbed.stop();
+        result.expect("one load has one result").map_err(CalibrationError::Load)
     }
 
-    fn server(
+    /// A server that has a program, by its key and value, under a load of this shape.
+    fn variant(
         &self,
         transport: Transport,
-        arguments: &[&str],
-        cpus: &[usize],
-        repeat: usize,
-    ) -> Result<Target, CalibrationError> {
-        let address = std::net::Ipv4Addr::LOCALHOST.into();
-        let free: Ports = ports::free(address)
-            .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
-        let folder = self.folder.to_owned();
-        let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
-        let path =
-            write_zone(&self.zone, "calibration.test", self.folder, &AtomicBool::new(false))?;
-        spec.zone =
-            Some(ZoneFile { origin: "calibration.test".to_owned(), path, signatures: None });
-        spec.connections = CLIENTS;
-        spec.cpus = cpus.to_vec();
-        spec.embedded.seed = Some(Seeds::of_run(repeat as u64).of(Role::Server));
-        spec.extra = (!arguments.is_empty()).then(|| arguments.join(" "));
-        Ok(start_with_run_authority(&spec, transport, self.guard)?)
+        (key, program): (&str, &str),
+        shape: Loop,
+        workers: usize,
+    ) -> Result<Variant, CalibrationError> {
+        let shape = match shape {
+            Loop::Open(duration) => {
+                format!(
+                    "rate = {RATE}\nduration = \"{}ms\"\nbatch_delay = \"0s\"",
+                    duration.as_millis()
+                )
+            }
+            Loop::Closed => format!(
+                "outstanding = {}\nduration = \"{}ms\"\nworkers = {workers}",
+                WINDOW / CLIENTS,
+                CLOSED_DURATION.as_millis()
+            ),
+        };
+        let text = format!(
+            "name = \"calibration\"\n[server]\nkind = \"embedded\"\n{key} = \"{program}\"\n\
+             zone = {{ name = \"calibration.test\", records = 1_000, ttl = \"60s\" }}\n\
+             [load]\ntransport = \"{transport}\"\nclients = {CLIENTS}\nwarm_up = \"200ms\"\n\
+             timeout = \"500ms\"\nselection = \"uniform\"\n{shape}\n[[variant]]\nname = \"calibration\"\n"
+        );
+        let experiment = check_text(&text, &[]);
+        let experiment =
+            experiment.map_err(|problems| CalibrationError::Load(problems.to_string()))?;
+        Ok(experiment.variants.into_iter().next().expect("it has one variant"))
     }
 }
 

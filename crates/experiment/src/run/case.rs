@@ -14,9 +14,8 @@ use dnslab_agent::{
 };
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
-use dnslab_lab::perf::{self, Perf, PerfError, Sampled};
-use dnslab_lab::way::way_to;
-use dnslab_lab::{self as lab, GroupWatch, GuardProgram, Latest, Sampler, cpus};
+use dnslab_lab::perf::Sampled;
+use dnslab_lab::{GroupWatch, GuardProgram, Latest, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CounterSeries, CpuProfile,
@@ -36,7 +35,7 @@ use super::split::Cpus;
 use super::target::{Target, prepare};
 use super::testbed::{self, Ended, LOG_LINES, Testbed, Watch};
 use super::validity::{asked_ns, expected, why_invalid};
-use super::watching::{self, NOT_COVERED};
+use super::watching::NOT_COVERED;
 use super::ways::Ways;
 
 pub(super) struct Case<'a> {
@@ -48,7 +47,7 @@ pub(super) struct Case<'a> {
     pub(super) queries: &'a Asked,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
-    /// The links to other hosts.
+    /// Whoever acts on this host, and on others.
     pub(super) agents: &'a Agents,
     /// Where what its queries are told is written, if answers are compared.
     pub(super) told: Option<File>,
@@ -59,8 +58,6 @@ pub(super) struct Case<'a> {
 /// How servers are sampled.
 #[derive(Debug)]
 pub(super) struct Sampling {
-    /// Why there is none on this host, if so.
-    pub(super) perf: Result<Perf, String>,
     /// Stacks that are kept of each variant.
     pub(super) max_stacks: usize,
 }
@@ -82,8 +79,8 @@ pub(super) struct Prepared<'a> {
 /// What is up for a run. The server goes first, then whoever asks it, then what is behind it and the hosts.
 pub(super) struct Up {
     pub(super) target: Target,
-    /// Those that have the load; `None` where this process has it.
-    pub(super) hosts: Option<LoadHosts>,
+    /// Those that have the load.
+    pub(super) hosts: LoadHosts,
     pub(super) testbed: Testbed,
 }
 
@@ -246,9 +243,8 @@ impl Case<'_> {
         let hosts = hosts.map(|hosts| LoadHosts::reach(agents, hosts)).transpose()?;
         let startup = Startup { cpus, seeds, folder, guard, stop, agents };
         let testbed = Testbed::make(self.variant, self.queries, startup)?;
-        let hosts = hosts.or_else(|| testbed.clients(cpus));
-        let asked = (self.queries, hosts.as_ref());
-        let target = prepare(self.variant, &testbed, startup, asked)?;
+        let hosts = hosts.unwrap_or_else(|| testbed.clients(cpus));
+        let target = prepare(self.variant, &testbed, startup, (self.queries, &hosts))?;
         Ok(Up { target, hosts, testbed })
     }
 
@@ -262,18 +258,14 @@ impl Case<'_> {
     }
 
     /// The main load as it is asked for, or an open one after it, on a server that is up.
-    fn job(
+    pub(super) fn job(
         &self,
         ways: &Ways,
-        (cpus, hosts): (&Cpus, Option<&LoadHosts>),
+        (cpus, hosts): (&Cpus, &LoadHosts),
         open: Option<&CaseOpenLoad>,
     ) -> Result<Job, QueriesError> {
         let main = &self.variant.load;
-        let (least, cpus_of_load) = match hosts {
-            Some(hosts) => (hosts.count(), hosts.cpus()),
-            None => (1, u32::try_from(cpus.load.len()).unwrap_or(1)),
-        };
-        let workers = main.workers.unwrap_or_else(|| Job::default_workers(cpus_of_load, main));
+        let workers = main.workers.unwrap_or_else(|| Job::default_workers(hosts.cpus(), main));
         let settings = with_files(self.variant)?;
         let settings = match open {
             Some(open) => open.load(settings),
@@ -281,7 +273,7 @@ impl Case<'_> {
         };
         let played = self.queries.played();
         Ok(Job {
-            workers: workers.max(least).min(MAX_WORKERS),
+            workers: workers.max(hosts.count()).min(MAX_WORKERS),
             cpus: cpus.load.clone(),
             seed: self.seed,
             // What a captured client may be told is not known.
@@ -502,7 +494,7 @@ impl Case<'_> {
 impl Prepared<'_> {
     /// The main load as it is asked for, or an open one after it.
     pub(super) fn job(&self, open: Option<&CaseOpenLoad>) -> Result<Job, QueriesError> {
-        self.case.job(&self.up.target.ways, (&self.cpus, self.up.hosts.as_ref()), open)
+        self.case.job(&self.up.target.ways, (&self.cpus, &self.up.hosts), open)
     }
 
     pub(super) fn watch(&self) -> Watching {
@@ -518,15 +510,8 @@ impl Prepared<'_> {
             Err(reason) => (None, Some(reason)),
         };
         let is_elsewhere = server.as_ref().is_some_and(ServerWatch::is_elsewhere);
-        let here = || {
-            let sampler = Sampler::start(lab::Watched::of_this_process(load_cpus));
-            (String::new(), Some(ServerWatch::Here(Box::new(sampler))))
-        };
-        let load_hosts = match &self.up.hosts {
-            // That a host is lost is the fault of the case.
-            Some(hosts) => hosts.watch(),
-            None => is_elsewhere.then(here).into_iter().collect(),
-        };
+        // That a host is lost is the fault of the case.
+        let load_hosts = self.up.hosts.watch(is_elsewhere);
         let own = GroupWatch::start();
         let (counters, chain, recording) = (None, Vec::new(), None);
         let paths = self.paths();
@@ -537,60 +522,51 @@ impl Prepared<'_> {
     fn paths(&self) -> Vec<NetworkPath> {
         let Up { target, hosts, .. } = &self.up;
         let to = target.ways.address.ip();
-        let mut paths = match hosts {
-            _ if to.is_loopback() => Vec::new(),
-            Some(hosts) => hosts.paths_to(to),
-            None => way_to(to).into_iter().collect(),
+        let mut paths = match to.is_loopback() {
+            true => Vec::new(),
+            false => hosts.paths_to(to),
         };
         let back = paths.first().and_then(|path| path.from.parse().ok());
-        let watched = target.watch.as_ref().ok();
-        paths.extend(back.and_then(|from| match (watched?.path_to(from), hosts) {
-            (Some(path), _) => Some(path),
-            // Of a server here, which other hosts ask.
-            (None, Some(_)) if target.server.is_some() => way_to(from),
-            (None, _) => None,
-        }));
+        // A server that runs where the load comes from has no other way back.
+        let server = self.server().filter(|server| !hosts.has_server(server));
+        paths.extend(back.and_then(|from| server?.path_to(from)));
         paths
+    }
+
+    /// The server under test, if it was started or is watched.
+    fn server(&self) -> Option<WatchedServer> {
+        let Target { server, watch, .. } = &self.up.target;
+        server.as_ref().map(StartedServer::watched).or_else(|| watch.as_ref().ok().cloned())
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
     pub(super) fn sample(&self, watching: &mut Watching) {
-        let Some(Sampling { perf, .. }) = self.case.sampling else { return };
+        if self.case.sampling.is_none() {
+            return;
+        }
         let load = &self.case.variant.load;
-        let length = load.warm_up + load.duration;
-        let rate_hz = perf::rate_hz(length, self.cpus.server.len());
-        let folder = self.case.folder.join("perf");
-        let here = |watched: &lab::Watched| {
-            let place = (self.case.guard, folder.as_path(), self.cpus.load.as_slice());
-            let recording = perf.as_ref().map_err(Clone::clone)?.record(watched, rate_hz, place);
-            recording.map_err(|error: PerfError| error.to_string())
-        };
         let watched = self.up.target.watch.clone();
         let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
-        watching.recording = Some(watched.and_then(|watched| watched.sample(length, here)));
+        watching.recording = Some(watched.and_then(|watched| {
+            let begun = watched.sample(load.warm_up + load.duration);
+            begun.map_err(|error| error.to_string())
+        }));
     }
 
     /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
-        let counted = self.up.target.server.as_ref().filter(|_| self.case.variant.server.watch);
-        let counters = counted.and_then(StartedServer::count).map(Ok);
-        watching.counters = counters.or_else(|| self.count_external());
+        let target = &self.up.target;
+        let started = target.server.as_ref().filter(|_| self.case.variant.server.watch);
+        let counters = match started.map(|server| server.watched().count(None)) {
+            Some(counters) => counters.ok().flatten().map(Ok),
+            // A server that ran before, if it is said where it publishes that.
+            None => self.case.variant.statistics().and_then(|statistics| {
+                let counters = target.watch.as_ref().ok()?.count(Some(statistics));
+                counters.map_err(|error| error.to_string()).transpose()
+            }),
+        };
+        watching.counters = counters;
         watching.chain = self.up.testbed.watch(self.case.variant, &self.cpus);
-    }
-
-    /// Reads what an external server counts, if it is said where it publishes that.
-    fn count_external(&self) -> Option<Result<CounterWatching, String>> {
-        let statistics = self.case.variant.statistics()?;
-        match self.up.target.watch.as_ref().ok()? {
-            WatchedServer::Here(_) => {
-                let counted = watching::count(self.case.variant, statistics, self.case.guard)?;
-                Some(counted.map(CounterWatching::here))
-            }
-            WatchedServer::There(there, _) => {
-                let counted = CounterWatching::there(there, Some(statistics));
-                counted.map_err(|error| error.to_string()).transpose()
-            }
-        }
     }
 
     /// Ends the watch, and adds what was seen to what was measured. All watches end before the servers, whose
@@ -631,7 +607,7 @@ impl Prepared<'_> {
             LoadHostSeries { host, resources }
         });
         // A quota of this process holds up no load elsewhere.
-        let is_here = self.up.hosts.as_ref().is_none_or(LoadHosts::is_of_laboratory);
+        let is_here = self.up.hosts.is_own();
         let watched = Watched {
             resources,
             load_hosts: load_hosts.collect(),
@@ -673,7 +649,7 @@ impl Prepared<'_> {
         let max_stacks = self.case.sampling.map_or(0, |sampling| sampling.max_stacks);
         let kind = self.case.variant.server.kind.started();
         let sampled = Sampled { kind, origin, window: measured.window(), max_stacks };
-        let profile = recording.finish(&sampled)?;
+        let profile = recording.finish(&sampled).map_err(|error| error.to_string())?;
         let cpu_per_query_ns = run
             .server_cpu_per_query_ns()
             .ok_or("its CPU time for each query could not be measured")?;
@@ -688,7 +664,7 @@ impl Prepared<'_> {
     /// The fault of the servers, hosts and disk of this case.
     pub(super) fn fault(&self) -> Option<Fault> {
         let server = self.up.target.server.as_ref().and_then(|server| {
-            let (ending, log_tail) = server.exited(LOG_LINES)?;
+            let (ending, log_tail) = server.exited()?;
             Some(Fault::Ended { what: "server".to_owned(), ending, log_tail })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
@@ -701,11 +677,9 @@ impl Prepared<'_> {
 
     /// A host of the server or of the load that is lost.
     fn lost_host(&self) -> Option<Fault> {
-        let started = self.up.target.server.as_ref().and_then(StartedServer::lost);
-        let watched = self.up.target.watch.as_ref().ok().and_then(WatchedServer::lost);
-        let of_server = started.or(watched);
-        let of_load = || self.up.hosts.as_ref()?.lost();
-        let error = of_server.or_else(of_load).or_else(|| self.up.testbed.lost())?;
+        let Up { hosts, testbed, .. } = &self.up;
+        let of_server = self.server().and_then(|server| server.lost());
+        let error = of_server.or_else(|| hosts.lost()).or_else(|| testbed.lost())?;
         Some(Fault::HostLost { reason: error.to_string() })
     }
 
@@ -831,10 +805,7 @@ impl Ending {
 }
 
 fn log_tail_of(error: &TargetError) -> Vec<String> {
-    use dnslab_lab::LabError;
     match error {
-        TargetError::Lab(LabError::Exited(exited)) => exited.log_tail.clone(),
-        TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
         TargetError::NotStarted { log, .. }
         | TargetError::NotServed(NotServed::Link(LinkError::Failed { log, .. })) => {
             log[log.len().saturating_sub(LOG_LINES)..].to_vec()

@@ -288,6 +288,9 @@ pub(super) enum TargetError {
     /// The agent of its host could not start a server.
     #[error("{failure}")]
     NotStarted { failure: String, log: Vec<String> },
+    /// Nobody waits for a server any more.
+    #[error("interrupted before {0} was ready")]
+    Interrupted(&'static str),
     /// A server answers on its host, and not from here.
     #[error(
         "the server answers on {host}, and {address} does not answer from here over {transport}: {reason}\n  hint:    a \

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use dnslab_lab::{Upstream, UpstreamTls, certificate};
 use dnslab_record::ExternalUpstream;
-use dnslab_settings::{Load, Variant, Verification};
+use dnslab_settings::{Variant, Verification};
 
 use super::error::TargetError;
 use super::queries::Asked;
@@ -59,7 +59,7 @@ fn is_right(
         upstream.tls.as_ref().map(|tls| Verification::Authority(tls.authority.clone()));
     let name = upstream.tls.as_ref().map_or("", |tls| &tls.name);
     let tls = tls(upstream.transport, verification.as_ref(), name, None)?;
-    let ask = || question.ask(&Load::default(), upstream.transport, address, tls.as_ref());
+    let ask = || question.ask(upstream.transport, address, tls.as_ref());
     let mut answer = ask();
     for _ in 1..ATTEMPTS {
         answer = answer.or_else(|_| ask());

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_agent::{Agents, Link};
-use dnslab_load::{AskError, Asker, Endpoint, Job, ask};
+use dnslab_load::{AskError, Asker, Endpoint, Job};
 use dnslab_settings::{Host, RightCodes, Variant};
 use dnslab_traffic::Truncated;
 use dnslab_wire::{Query, QueryOptions, Response, ResponseOptions, Transport, check_answer, rcode};
@@ -48,7 +48,7 @@ pub(super) fn ask_first(
     let Some(ways) = Ways::to_running(variant)? else { return Ok(()) };
     let job = ways.job(variant, asked)?;
     for from in from(variant, agents)? {
-        let asking = Asking { job: &job, from: from.as_deref() };
+        let asking = Asking { job: &job, from: &from };
         for transport in variant.load.transports() {
             let ask = |server| First { variant, asking, transport, server }.ask();
             let first = ask(0);
@@ -86,12 +86,12 @@ pub(super) fn answering_address(
     })
 }
 
-/// Those who ask: the hosts of the load, or this one (`None`) if it has the load.
-fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Option<Arc<Link>>>, AskError> {
-    let Some(hosts) = &variant.load.hosts else { return Ok(vec![None]) };
-    let links = hosts.0.iter().map(|host| match agents.link(host) {
-        Ok(link) => Ok(Some(link)),
-        Err(error) => Err(AskError::not_asked(host.name.clone(), error.to_string())),
+/// Those who ask: the hosts of the load.
+fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Arc<Link>>, AskError> {
+    let Some(hosts) = &variant.load.hosts else { return Ok(vec![Arc::clone(agents.own())]) };
+    let links = hosts.0.iter().map(|host| {
+        let link = agents.link(host);
+        link.map_err(|error| AskError::not_asked(host.name.clone(), error.to_string()))
     });
     links.collect()
 }
@@ -100,17 +100,8 @@ fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Option<Arc<Link>>>, As
 #[derive(Clone, Copy)]
 struct Asking<'a> {
     job: &'a Job,
-    /// The host that asks; `None` for this one.
-    from: Option<&'a Link>,
-}
-
-impl Asking<'_> {
-    fn ask(self, asker: Asker, query: &Query, timeout: Duration) -> Result<Vec<u8>, AskError> {
-        match self.from {
-            None => ask(self.job, asker, query, timeout),
-            Some(link) => link.ask(self.job, asker, query, timeout),
-        }
-    }
+    /// The host that asks.
+    from: &'a Link,
 }
 
 /// The first queries of a load to one of its servers over one of its transports.
@@ -214,7 +205,7 @@ pub(super) fn is_answered(
     agents: &Agents,
 ) -> Result<(), AskError> {
     for from in from(variant, agents)? {
-        is_answered_to(Asking { job, from: from.as_deref() }, server)?;
+        is_answered_to(Asking { job, from: &from }, server)?;
     }
     Ok(())
 }
@@ -311,7 +302,7 @@ fn answer(
     let is_udp = asker.transport == Transport::Udp;
     let mut tries = 1;
     loop {
-        match asking.ask(asker, query, timeout) {
+        match asking.from.ask(job, asker, query, timeout) {
             Err(error) if error.is_silence() && is_udp && tries < max_tries => tries += 1,
             Ok(octets)
                 if is_udp
@@ -319,7 +310,7 @@ fn answer(
                     && is_truncated(&octets) =>
             {
                 let over_tcp = Asker { transport: Transport::Tcp, ..asker };
-                return asking.ask(over_tcp, query, timeout);
+                return asking.from.ask(job, over_tcp, query, timeout);
             }
             result => return result,
         }

@@ -1,20 +1,19 @@
 //! Where one of a variant's servers is started, and how it is found to be ready.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dnslab_agent::{
-    Agents, Link, LinkError, NotServed, PortChoice, SentServer, ServerPlace, StartedServer, ports,
+    Agents, Link, LinkError, NotServed, PortChoice, SentServer, ServerPlace, StartedServer,
     server_spec,
 };
-use dnslab_lab::{GuardProgram, Patience, Ports, RunningServer, ServerSpec, certificate};
-use dnslab_settings::{ChainRole, ChainServer, Load, Variant, Verification};
-use dnslab_wire::Transport;
+use dnslab_lab::{GuardProgram, Ports, ServerSpec};
+use dnslab_settings::{ChainRole, ChainServer, Variant};
 
 use super::error::TargetError;
-use super::ready::{Probe, Question};
+use super::ready::Question;
 use super::seeds::Seeds;
 use super::split::Cpus;
 
@@ -28,7 +27,7 @@ pub(super) struct Startup<'a> {
     pub(super) guard: &'a GuardProgram,
     /// Whoever waits gives up when it is set.
     pub(super) stop: &'a AtomicBool,
-    /// The links to other hosts.
+    /// Whoever acts on this host, and on others.
     pub(super) agents: &'a Agents,
 }
 
@@ -37,92 +36,56 @@ pub(super) struct Place<'a> {
     /// Folder for its whole state, or for what of it is kept here.
     pub(super) directory: PathBuf,
     pub(super) address: IpAddr,
+    /// Whoever starts it finds them.
     pub(super) ports: PortChoice,
     /// Empty for those that the agent chooses.
     pub(super) cpus: &'a [usize],
     pub(super) seed: u64,
-    /// Whoever starts it; `None` for this process.
-    pub(super) agent: Option<&'a Arc<Link>>,
-}
-
-/// A client that a server must answer to be ready.
-#[derive(Clone, Copy)]
-pub(super) struct Client<'a> {
-    pub(super) question: &'a Question,
-    pub(super) load: &'a Load,
-    pub(super) verification: Option<&'a Verification>,
+    /// Whoever starts it.
+    pub(super) agent: &'a Arc<Link>,
+    /// Its clients are on its host.
+    pub(super) has_clients: bool,
 }
 
 impl Place<'_> {
-    /// A server without what it answers from. An agent finds free ports by itself.
-    pub(super) fn spec(
-        &self,
-        variant: &Variant,
-        server: &ChainServer<'_>,
-    ) -> Result<ServerSpec, TargetError> {
-        let found = match self.agent {
-            Some(_) => Ok(Ports::STANDARD),
-            None => ports(self.address, self.ports),
-        };
-        let path = || PathBuf::from(self.address.to_string());
-        let found = found.map_err(|source| TargetError::Io { path: path(), source })?;
+    /// A server without what it answers from.
+    pub(super) fn spec(&self, variant: &Variant, server: &ChainServer<'_>) -> ServerSpec {
         let place = ServerPlace {
             directory: self.directory.clone(),
-            listen: (self.address, found),
+            listen: (self.address, Ports::STANDARD),
             cpus: self.cpus,
             seed: self.seed,
         };
-        Ok(server_spec(variant, server, place))
+        server_spec(variant, server, place)
     }
 
-    /// Starts a server, and waits until it gives the right answer: to this client, or on another host to one there.
+    /// Starts a server, and waits until it gives the right answer to a client on its host.
     pub(super) fn start(
         &self,
         variant: &Variant,
         role: ChainRole,
         spec: &ServerSpec,
-        client: Client<'_>,
-        startup: Startup<'_>,
+        question: &Question,
+        stop: &AtomicBool,
     ) -> Result<StartedServer, TargetError> {
-        let Startup { guard, stop, .. } = startup;
-        let Some(agent) = self.agent else {
-            let patience = Patience { timeout: variant.server.start_limit, stop };
-            return client.start(spec, guard, patience);
-        };
         let sent = SentServer {
             variant,
             role,
             spec,
             ports: self.ports,
             seed: self.seed,
-            question: client.question.known(),
-            denied: client.question.denied(),
+            question: question.known(),
+            denied: question.denied(),
+            sources: variant.load.sources.as_ref().filter(|_| self.has_clients),
         };
-        let is_of_laboratory = variant.server.host.is_none();
-        StartedServer::there(agent, &sent, stop).map_err(|error| match error {
-            // A host of the laboratory is known by what it is for.
-            NotServed::Link(LinkError::Failed { failure, log, .. }) if is_of_laboratory => {
+        let is_own = variant.server.host.is_none();
+        StartedServer::start(self.agent, &sent, stop).map_err(|error| match error {
+            // A host of this machine is known by what it is for.
+            NotServed::Link(LinkError::Failed { failure, log, .. }) if is_own => {
                 TargetError::NotStarted { failure, log }
             }
+            NotServed::Interrupted => TargetError::Interrupted(spec.kind.name()),
             other => other.into(),
         })
-    }
-}
-
-impl Client<'_> {
-    /// Starts a server here.
-    pub(super) fn start(
-        self,
-        spec: &ServerSpec,
-        guard: &GuardProgram,
-        patience: Patience<'_>,
-    ) -> Result<StartedServer, TargetError> {
-        let Self { question, load, verification } = self;
-        let authority = spec.directory.join(certificate::AUTHORITY);
-        let load = &Load { http_path: spec.http_path.clone(), ..load.clone() };
-        let probe = Probe { question, load, verification, authority: &authority };
-        let probe = |transport: Transport, address: SocketAddr| probe.ask(transport, address);
-        let server = RunningServer::start(spec, guard, &probe, patience)?;
-        Ok(StartedServer::Here(Box::new(server)))
     }
 }

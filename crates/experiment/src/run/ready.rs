@@ -1,13 +1,12 @@
 //! When a server that is started is ready: it answers a question rightly.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use dnslab_agent::{LoadHosts, PROBE_TIMEOUT, Ready, answered};
 use dnslab_lab::PolicyZone;
 use dnslab_load::{Asker, Job, TlsSettings};
-use dnslab_settings::{Load, Queries, Variant, Verification};
+use dnslab_settings::{Load, Queries, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
@@ -15,7 +14,6 @@ use domain::base::iana::Rtype;
 
 use super::error::QueriesError;
 use super::queries::Asked;
-use super::ways::tls;
 
 /// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below
 /// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
@@ -99,15 +97,14 @@ impl Question {
         Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) }
     }
 
-    /// Asks as the first client of this load does, over this transport, from the hosts of the load; `None` for this one.
+    /// Asks as the first client of this load does, over this transport, from each of the hosts of the load.
     pub(super) fn ask_from(
         &self,
-        hosts: Option<&LoadHosts>,
+        hosts: &LoadHosts,
         load: &Load,
         (transport, address): (Transport, SocketAddr),
         tls: Option<&TlsSettings>,
     ) -> Result<(), String> {
-        let Some(hosts) = hosts else { return self.ask(load, transport, address, tls) };
         let job = self.job(load, transport, address, tls);
         let asker = Asker { client: 0, transport, server: 0 };
         hosts.links().iter().try_for_each(|link| {
@@ -116,36 +113,14 @@ impl Question {
         })
     }
 
-    /// Asks as the first client of this load does, over this transport.
+    /// Asks from here as a client with default settings does, over this transport.
     pub(super) fn ask(
         &self,
-        load: &Load,
         transport: Transport,
         address: SocketAddr,
         tls: Option<&TlsSettings>,
     ) -> Result<(), String> {
-        let job = self.job(load, transport, address, tls);
-        answered(&job, &self.known, self.ready)?;
-        let Some(denied) = &self.denied else { return Ok(()) };
-        answered(&job, denied, Ready::Denied)
-            .map_err(|said| format!("the policy is not applied: {said}"))
-    }
-}
-
-/// What a server must answer to be ready, and whom it is asked as.
-pub(super) struct Probe<'a> {
-    pub(super) question: &'a Question,
-    pub(super) load: &'a Load,
-    pub(super) verification: Option<&'a Verification>,
-    /// Whoever signed the server's certificate. The start of the server makes it.
-    pub(super) authority: &'a Path,
-}
-
-impl Probe<'_> {
-    pub(super) fn ask(&self, transport: Transport, address: SocketAddr) -> Result<(), String> {
-        let name = address.ip().to_string();
-        let tls = tls(transport, self.verification, &name, Some(self.authority))
-            .map_err(|error| error.to_string())?;
-        self.question.ask(self.load, transport, address, tls.as_ref())
+        let job = self.job(&Load::default(), transport, address, tls);
+        answered(&job, &self.known, self.ready)
     }
 }

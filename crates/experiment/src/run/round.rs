@@ -216,7 +216,7 @@ fn pause(members: &[Prepared<'_>]) {
     }
 }
 
-/// Applies the loads: from the hosts that have them, which several members share, or from here.
+/// Applies the loads, from the hosts that have them: those of several members have the same.
 fn run_all(
     applying: &[Applying<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
@@ -225,19 +225,12 @@ fn run_all(
     let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
     let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
         let (case, job) = (member.case, job.as_ref().ok()?);
-        let (clients, answers) = (case.queries.clients.as_deref(), case.told.as_ref());
+        let (clients, answers) = (case.queries.clients.as_ref(), case.told.as_ref());
         Some(Member { job, share: Share::whole(job), clients, stop, told: answers })
     });
     let loads: Vec<Member<'_>> = loads.collect();
-    let hosts = applying.first().and_then(|load| load.member.up.hosts.as_ref());
-    let results = match hosts {
-        Some(hosts) => hosts.run(&loads, &mut observe_fit),
-        None => {
-            let results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
-            results.map(|result| result.map_err(|error| error.to_string())).collect()
-        }
-    };
-    with_unfit(applying, results.into_iter())
+    let results = applying.first().map(|first| first.member.up.hosts.run(&loads, &mut observe_fit));
+    with_unfit(applying, results.unwrap_or_default().into_iter())
 }
 
 /// The places of the loads that can be applied.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use dnslab_agent::{Agents, needs};
+use dnslab_agent::{Agents, LinkError, needs};
 use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, host, hosts};
 use dnslab_record::{
@@ -99,6 +99,9 @@ pub enum SessionError {
     /// The results directory cannot be read or written.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// This process cannot act on its host.
+    #[error(transparent)]
+    Agent(LinkError),
     /// The runs are those of another load generator.
     #[error(
         "{} was imported: dnslab did not make its runs, so it cannot make them again\n  hint:    \
@@ -238,7 +241,7 @@ pub struct Session {
     _lock: SessionLock,
     facts: dnslab_record::Session,
     guard: GuardProgram,
-    /// The links to other hosts.
+    /// Whoever acts on this host, and on others.
     agents: Agents,
     /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
@@ -267,7 +270,8 @@ impl Session {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
             queries::with_files(variant)?;
         }
-        let agents = reach_hosts(&experiment, &plan)?;
+        let agents = Agents::new(options.guard.clone()).map_err(SessionError::Agent)?;
+        reach_hosts(&experiment, &plan, &agents)?;
         let there = ServedThere::ask(&experiment, &plan, &agents)?;
         let skipped = without(&experiment, [skipped, there.skipped].concat())?;
         let alternation = rounds::alternation(&experiment, &skipped)?;
@@ -358,7 +362,8 @@ impl Session {
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
         let slices = Cell::new(experiment.slices());
-        let (taken, agents, _lock) = (Vec::new(), Agents::default(), lock);
+        let agents = Agents::new(guard.clone()).map_err(SessionError::Agent)?;
+        let (taken, _lock) = (Vec::new(), lock);
         let mut session =
             Self { experiment, results, _lock, facts, guard, agents, lists, slices, taken };
         for case in &session.facts.plan {
@@ -370,7 +375,7 @@ impl Session {
         }
         let inputs = conditions::inputs(&session.experiment, &session.guard)?;
         let remaining = session.remaining()?;
-        session.agents = reach_hosts(&session.experiment, &remaining)?;
+        reach_hosts(&session.experiment, &remaining, &session.agents)?;
         let there = ServedThere::ask(&session.experiment, &remaining, &session.agents)?;
         if let Some(SkippedVariant { variant, reason }) = there.skipped.into_iter().next() {
             return Err(SessionError::Variant { variant, reason });
@@ -711,14 +716,16 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
 }
 
 /// Reaches the hosts that have the load, those that have the servers, and those on which external servers are watched.
-fn reach_hosts(experiment: &Experiment, plan: &Plan) -> Result<Agents, SessionError> {
-    let agents = Agents::default();
-    for variant in variants_of(experiment, plan) {
-        if let Some(reason) = unreachable(variant, &agents) {
-            return Err(SessionError::Variant { variant: variant.name.clone(), reason });
+fn reach_hosts(experiment: &Experiment, plan: &Plan, agents: &Agents) -> Result<(), SessionError> {
+    let wrong = variants_of(experiment, plan)
+        .into_iter()
+        .find_map(|variant| Some((variant, unreachable(variant, agents)?)));
+    match wrong {
+        None => Ok(()),
+        Some((variant, reason)) => {
+            Err(SessionError::Variant { variant: variant.name.clone(), reason })
         }
     }
-    Ok(agents)
 }
 
 /// Why the first run of a variant measured nothing: its server did not start or could not be reached, or the
@@ -791,7 +798,6 @@ pub fn skipped(
         fits(cpus.as_ref().err().map(ToString::to_string))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
-        fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
         // How many another host has is known there.
         let is_here = variant.server.host.is_none();

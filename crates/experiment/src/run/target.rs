@@ -1,11 +1,11 @@
-//! The server of one run, started here or running already.
+//! The server of one run, started for it or running already.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use dnslab_agent::{Agents, LoadHosts, StartedServer};
-use dnslab_lab::{GuardProgram, Patience, ServerSpec};
+use dnslab_lab::ServerSpec;
 use dnslab_load::{Endpoint, TlsSettingsError};
 use dnslab_record::ServerFacts;
 use dnslab_settings::{ChainRole, Load, OptionForm, TlsVersions, Variant, Verification};
@@ -13,7 +13,7 @@ use dnslab_wire::{TlsGroup, Transport};
 
 use super::error::TargetError;
 use super::first_query::is_answered;
-use super::place::{Client, Place, Startup};
+use super::place::{Place, Startup};
 use super::queries::{Asked, with_files};
 use super::ready::Question;
 use super::remedies::hint;
@@ -26,9 +26,9 @@ use super::zone::served_zone;
 /// A server that is ready for the load.
 pub(super) struct Target {
     pub(super) ways: Ways,
-    /// The ports of a server that was started here.
+    /// The ports of a server that was started.
     ports: Vec<(Transport, u16)>,
-    /// `None` for a server that was not started here.
+    /// `None` for a server that ran before.
     pub(super) server: Option<StartedServer>,
     pub(super) watch: Watch,
     pub(super) facts: ServerFacts,
@@ -50,7 +50,7 @@ impl Target {
         Ok(Self { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })
     }
 
-    /// Where the clients of another transport than the first reach a server that was started here.
+    /// Where the clients of another transport than the first reach a server that was started.
     fn endpoint(
         &self,
         variant: &Variant,
@@ -68,12 +68,12 @@ impl Target {
 }
 
 /// Starts the variant's server with all its state under the run's folder, or checks that the external one
-/// answers. It is asked from the hosts of the load; `None` for this one.
+/// answers. It is asked from the hosts of the load.
 pub(super) fn prepare(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
-    (asked, hosts): (&Asked, Option<&LoadHosts>),
+    (asked, hosts): (&Asked, &LoadHosts),
 ) -> Result<Target, TargetError> {
     let mut target = match Ways::to_running(variant)? {
         Some(ways) => external(variant, ways, asked, startup.agents)?,
@@ -91,7 +91,7 @@ fn started(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
-    (asked, hosts): (&Asked, Option<&LoadHosts>),
+    (asked, hosts): (&Asked, &LoadHosts),
 ) -> Result<Target, TargetError> {
     let load = with_files(variant)?;
     let transport = load.transport;
@@ -103,12 +103,12 @@ fn started(
         cpus: &startup.cpus.server,
         seed: startup.seeds.of(Role::Server),
         agent: testbed.agent("server"),
+        has_clients: hosts.links().iter().any(|link| Arc::ptr_eq(link, testbed.agent("server"))),
     };
     let spec = spec(variant, testbed, (&place, startup.stop), asked)?;
     let question = Question::of(variant, asked)?.with_policy(spec.policy_zone.as_ref())?;
     let verification = variant.verification();
-    let client = Client { question: &question, load: &load, verification: verification.as_ref() };
-    let server = place.start(variant, ChainRole::Server, &spec, client, startup)?;
+    let server = place.start(variant, ChainRole::Server, &spec, &question, startup.stop)?;
     let mut target = Target::of(server, transport, verification.as_ref())?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
@@ -131,7 +131,7 @@ fn started(
         })?;
     }
     // Other hosts may reach it where this one does not.
-    if let Some(host) = variant.server.host.as_ref().filter(|_| hosts.is_none()) {
+    if let Some(host) = variant.server.host.as_ref().filter(|_| variant.load.hosts.is_none()) {
         asked_often(ask).map_err(|reason| TargetError::NotReached {
             host: host.name.clone(),
             address,
@@ -182,7 +182,7 @@ fn spec(
     (place, stop): (&Place<'_>, &AtomicBool),
     asked: &Asked,
 ) -> Result<ServerSpec, TargetError> {
-    let mut spec = place.spec(variant, &variant.front())?;
+    let mut spec = place.spec(variant, &variant.front());
     spec.connections = super::room::connections(&variant.load);
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
@@ -213,20 +213,4 @@ fn asked_often(ask: impl Fn() -> Result<(), String>) -> Result<(), String> {
         answered = ask();
     }
     answered
-}
-
-/// For servers of no variant.
-const START_LIMIT: Duration = Duration::from_secs(60);
-
-/// The certificate is verified against the authority made for the run.
-pub(super) fn start_with_run_authority(
-    spec: &ServerSpec,
-    transport: Transport,
-    guard: &GuardProgram,
-) -> Result<Target, TargetError> {
-    let origin = spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str());
-    let verification = Some(&Verification::RunAuthority);
-    let client = Client { question: &Question::soa(origin)?, load: &Load::default(), verification };
-    let patience = Patience { timeout: START_LIMIT, stop: &AtomicBool::new(false) };
-    Target::of(client.start(spec, guard, patience)?, transport, verification)
 }

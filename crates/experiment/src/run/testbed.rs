@@ -13,8 +13,8 @@ use dnslab_lab::hosts::{self, Hosts, LinkSettings};
 use dnslab_lab::{IANA_TRUST_ANCHORS, RootHints, ServerSpec, Upstream, UpstreamTls, certificate};
 use dnslab_record::{ChainPart, ExternalUpstream, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
-    ChainRole, ChainServer, HostAt, HostPlace, HostsChoice, Install, Load, Queries, ServerKind,
-    UpstreamChoice, Variant, Verification,
+    ChainRole, ChainServer, HostAt, HostPlace, HostsChoice, Install, Queries, ServerKind,
+    UpstreamChoice, Variant,
 };
 use dnslab_wire::units::duration;
 use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
@@ -22,7 +22,7 @@ use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 use super::error::{QueriesError, TargetError};
 use super::external_upstream as external;
 use super::internet::PrivateInternet;
-use super::place::{Client, Place, Startup};
+use super::place::{Place, Startup};
 use super::queries::Asked;
 use super::ready::{Question, READY_NAME};
 use super::seeds::Role;
@@ -37,6 +37,8 @@ pub(super) struct Testbed {
     behind: Vec<RunningChainServer>,
     /// The agents of the hosts, in their order; or the one on the host of the server, for all servers.
     agents: Vec<(&'static str, Arc<Link>)>,
+    /// The agent of all else.
+    own: Arc<Link>,
     hosts: Option<Hosts>,
     /// What the server under test resolves in, if it resolves by itself.
     internet: Option<PrivateInternet>,
@@ -78,7 +80,8 @@ impl Testbed {
         }
         let external = external::upstream(variant, queries)?;
         let agents = agents(variant, hosts.as_ref(), startup)?;
-        let mut made = Self { agents, hosts, behind: Vec::new(), internet, external };
+        let own = Arc::clone(startup.agents.own());
+        let mut made = Self { agents, own, hosts, behind: Vec::new(), internet, external };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
             let server = made.start(behind, variant, queries, startup);
@@ -88,9 +91,10 @@ impl Testbed {
         Ok(made)
     }
 
-    /// The agent that starts the servers of a host; `None` for those that are started by this process.
-    pub(super) fn agent(&self, host: &str) -> Option<&Arc<Link>> {
-        self.agents.iter().find(|(name, _)| *name == host).map(|(_, agent)| agent)
+    /// The agent that starts the servers of a host.
+    pub(super) fn agent(&self, host: &str) -> &Arc<Link> {
+        let apart = self.agents.iter().find(|(name, _)| *name == host);
+        apart.map_or(&self.own, |(_, agent)| agent)
     }
 
     /// The agents that are processes of this machine.
@@ -98,10 +102,9 @@ impl Testbed {
         self.agents.iter().filter_map(|(_, agent)| agent.pid()).collect()
     }
 
-    /// The host of the clients, if it is one of the laboratory, with the CPUs of the load.
-    pub(super) fn clients(&self, cpus: &Cpus) -> Option<LoadHosts> {
-        let client = self.agent("client")?;
-        Some(LoadHosts::of_laboratory(Arc::clone(client), &cpus.load))
+    /// The host of the clients, this one or one of the laboratory, with the CPUs of the load.
+    pub(super) fn clients(&self, cpus: &Cpus) -> LoadHosts {
+        LoadHosts::own(Arc::clone(self.agent("client")), &cpus.load)
     }
 
     /// Where the server under test listens: on its own host at that address and the usual ports, otherwise at
@@ -158,7 +161,9 @@ impl Testbed {
             // That a host is lost is the fault of the case.
             Watch {
                 sampler: is_on.then(|| watched.watch(Vec::new()).ok()).flatten(),
-                counters: is_on.then(|| behind.server.count()).flatten(),
+                counters: is_on
+                    .then(|| behind.server.watched().count(None).ok().flatten())
+                    .flatten(),
             }
         });
         watches.collect()
@@ -167,7 +172,7 @@ impl Testbed {
     /// A server behind the one under test, a host or a link that has ended by itself.
     pub(super) fn ended(&self) -> Option<Ended> {
         let server = self.behind.iter().find_map(|behind| {
-            let (ending, log_tail) = behind.server.exited(LOG_LINES)?;
+            let (ending, log_tail) = behind.server.exited()?;
             Some(Ended { what: behind.role.name().to_owned(), ending, log_tail })
         });
         server.or_else(|| {
@@ -269,8 +274,9 @@ impl Testbed {
             },
             seed: seeds.of(Role::Upstream),
             agent,
+            has_clients: false,
         };
-        let mut spec = place.spec(variant, behind)?;
+        let mut spec = place.spec(variant, behind);
         spec.upstream = self.upstream();
         match &self.internet {
             Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
@@ -279,12 +285,8 @@ impl Testbed {
         if spec.kind == ServerKind::Embedded && self.internet.is_none() {
             self.play_delay(&mut spec, variant);
         }
-        let client = Client {
-            question: &Question::of(variant, queries)?,
-            load: &Load::default(),
-            verification: Some(&Verification::RunAuthority),
-        };
-        let server = place.start(variant, behind.role, &spec, client, startup)?;
+        let question = Question::of(variant, queries)?;
+        let server = place.start(variant, behind.role, &spec, &question, stop)?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
@@ -437,7 +439,7 @@ fn make_hosts(variant: &Variant, startup: Startup<'_>) -> Result<Option<Hosts>, 
     Ok(Some(made))
 }
 
-/// The agents that start the servers of a variant, each by the name of its host.
+/// The agents that start the servers of a variant elsewhere than on this host, each by the name of its host.
 fn agents(
     variant: &Variant,
     hosts: Option<&Hosts>,

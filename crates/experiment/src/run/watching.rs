@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dnslab_agent::{Agents, Beside, FoundThere, LinkError, LoadHosts, WatchedServer};
-use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, version_at};
+use dnslab_agent::{Agents, FoundServer, FoundThere, LinkError, LoadHosts, WatchedServer};
+use dnslab_lab::{ExternalServer, NotFound, version_at};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
-use dnslab_settings::{HostPlace, Variant};
+use dnslab_settings::Variant;
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
 
@@ -40,66 +40,38 @@ pub(super) fn external(
     let Some(target) = variant.target() else {
         return Ok((unknown(NOT_COVERED), Err(NOT_COVERED.to_owned())));
     };
-    let found = match &variant.server.host {
-        None => here(variant, target),
-        Some(host) => there(variant, target, host, agents)?,
-    };
-    match found {
-        Ok((facts, plain, server)) => {
+    match find(variant, target, agents)? {
+        Ok(found) => {
+            let FoundServer { facts, plain, .. } = &found.found;
             let version = plain.and_then(version_at).unwrap_or_default();
-            Ok((ServerFacts { version, ..facts }, Ok(server)))
+            Ok((ServerFacts { version, ..facts.clone() }, Ok(Arc::new(found).into())))
         }
         Err((reason, true)) => Err(TargetError::NotTheServer(reason)),
         Err((reason, false)) => Ok((unknown(&reason), Err(reason))),
     }
 }
 
-/// The facts of a server, where it answers plain DNS, and what is watched. Or why it is not watched, and whether what was
-/// named is wrong.
-type Found = Result<(ServerFacts, Option<SocketAddr>, WatchedServer), (String, bool)>;
-
-fn here(variant: &Variant, target: SocketAddr) -> Found {
-    let transport = variant.load.transport;
-    let server = ExternalServer::find(&variant.server.identity(), transport, target);
-    let server = server.map_err(|error| (error.to_string(), error.is_fault()))?;
-    let plain = server.plain_address(transport, target);
-    Ok((server.facts().clone(), plain, WatchedServer::Here(Box::new(server.watched()))))
-}
-
-fn there(
+/// The server that answers there. `Err` in the answer says why it is not watched, and whether what was named is wrong.
+fn find(
     variant: &Variant,
     target: SocketAddr,
-    host: &HostPlace,
     agents: &Agents,
-) -> Result<Found, LinkError> {
-    let link = agents.link(host)?;
+) -> Result<Result<FoundThere, (String, bool)>, LinkError> {
+    let link = match &variant.server.host {
+        None => Arc::clone(agents.own()),
+        Some(host) => agents.link(host)?,
+    };
     let (identity, transport) = (variant.server.identity(), variant.load.transport);
-    let found = FoundThere::find(&link, &identity, transport, target)?;
-    Ok(found.map(|found| {
-        let (facts, plain) = (found.found.facts.clone(), found.found.plain);
-        (facts, plain, WatchedServer::There(Arc::new(found), Beside::default()))
-    }))
+    FoundThere::find(&link, &identity, transport, target)
 }
 
-/// Begins to read what an external server on this machine publishes of what it counts.
-pub(super) fn count(
-    variant: &Variant,
-    statistics: SocketAddr,
-    guard: &GuardProgram,
-) -> Option<Result<CounterWatch, String>> {
-    Some(find(variant)?.ok()?.count(statistics, guard))
-}
-
-/// What is wrong with the process or unit to be watched.
+/// What is wrong with the process or unit to be watched on this machine; or why it cannot have all connections of the load
+/// open.
 pub(super) fn lacking(variant: &Variant) -> Option<String> {
-    let error = find(variant)?.err().filter(NotFound::is_fault)?;
-    variant.server.watch.then(|| error.to_string())
-}
-
-/// Why an external server on this machine cannot have all connections of the load open; `None` if it can, or nobody
-/// knows.
-pub(super) fn too_few_files(variant: &Variant) -> Option<String> {
-    too_many_for(variant, find(variant)?.ok()?.file_limit())
+    match find_here(variant)? {
+        Ok(server) => too_many_for(variant, server.file_limit()),
+        Err(error) => (variant.server.watch && error.is_fault()).then(|| error.to_string()),
+    }
 }
 
 fn too_many_for(variant: &Variant, file_limit: Option<u64>) -> Option<String> {
@@ -123,14 +95,14 @@ const OTHER_FILES: u64 = 200;
 /// The CPUs in `allowed` that an external server on this machine may use, if not all: the others are free for
 /// the load.
 pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>> {
-    let server = find(variant)?.ok()?;
+    let server = find_here(variant)?.ok()?;
     let own: Vec<usize> =
         server.cpus().iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
     (!own.is_empty() && own.len() < allowed.len()).then_some(own)
 }
 
-/// `None` for a server that dnslab starts, and for one on another host.
-fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
+/// What a plan knows of a server on this machine; `None` for one that dnslab starts, and for one on another host.
+fn find_here(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
     let target = variant.target().filter(|_| variant.server.host.is_none())?;
     Some(ExternalServer::find(&variant.server.identity(), variant.load.transport, target))
 }
@@ -165,12 +137,9 @@ pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> 
     if !variant.server.watch {
         return None;
     }
-    match there(variant, target, host, agents) {
+    match find(variant, target, agents) {
         Err(error) => Some(error.to_string()),
         Ok(Err((reason, is_fault))) => Some(reason).filter(|_| is_fault),
-        Ok(Ok(found)) => match found.2 {
-            WatchedServer::There(there, _) => too_many_for(variant, there.found.file_limit),
-            WatchedServer::Here(_) => None,
-        },
+        Ok(Ok(found)) => too_many_for(variant, found.found.file_limit),
     }
 }

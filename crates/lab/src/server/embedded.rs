@@ -90,6 +90,7 @@ impl Adapter for Embedded {
             ("--delay", &spec.embedded.delay),
             ("--path-delay", &spec.embedded.path_delay),
             ("--loss", &spec.embedded.loss),
+            ("--stall", &spec.embedded.stall),
             ("--busy", &spec.embedded.busy),
             ("--hold", &spec.embedded.hold),
             ("--serial", &spec.embedded.serial),

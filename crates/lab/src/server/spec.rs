@@ -76,6 +76,8 @@ pub struct EmbeddedSettings {
     pub path_delay: Option<String>,
     /// Programmed loss, in the syntax of `dnslab serve --loss`.
     pub loss: Option<String>,
+    /// Programmed stalls, in the syntax of `dnslab serve --stall`.
+    pub stall: Option<String>,
     /// CPU time of each answer, in the syntax of `dnslab serve --busy`.
     pub busy: Option<String>,
     /// Time of its thread that each answer takes, in the syntax of `dnslab serve --hold`.
@@ -428,15 +430,21 @@ impl ServerSpec {
         if self.threads == 0 {
             return wrong("threads", "0", "at least 1 must answer");
         }
-        let EmbeddedSettings { delay, loss, busy, hold, serial, .. } = &self.embedded;
-        let embedded =
-            [("delay", delay), ("loss", loss), ("busy", busy), ("hold", hold), ("serial", serial)];
+        let EmbeddedSettings { delay, loss, stall, busy, hold, serial, .. } = &self.embedded;
+        let embedded = [
+            ("delay", delay),
+            ("loss", loss),
+            ("stall", stall),
+            ("busy", busy),
+            ("hold", hold),
+            ("serial", serial),
+        ];
         for (field, value) in embedded {
             if let (Some(value), true) = (value, self.kind != ServerKind::Embedded) {
                 return wrong(
                     field,
                     value,
-                    "only the embedded server has programs of delay, loss and CPU time",
+                    "only the embedded server has programs of delay, loss, stalls and CPU time",
                 );
             }
         }

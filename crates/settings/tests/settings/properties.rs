@@ -13,7 +13,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 25] = [
+    "every=10s,length=200ms",
     "NXDOMAIN",
     "5ms",
     "uniform:1ms..9ms",

@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_agent::LoadHosts;
 use dnslab_analysis::{Difference, Joined, join_answers};
 use dnslab_figures::{AnswerRecord, HowEnded};
-use dnslab_load::{AskError, Asker, Fed, Job, ask};
+use dnslab_load::{AskError, Asker, Fed, Job};
 use dnslab_record::{
     AnswerComparison, AnswerExample, AnswerRelation, COMPARISON_FORMAT, CaseId, ClassCount,
     Compared, DifferenceClass, RunRecord,
@@ -304,7 +303,7 @@ impl Session {
             };
             let said = say(variant, queries, &to_server, &is_over);
             // What a host that is lost was not told says nothing of the server.
-            match up.hosts.as_ref().and_then(LoadHosts::lost) {
+            match up.hosts.lost() {
                 Some(lost) => Err(lost.to_string()),
                 None => Ok(said),
             }
@@ -319,10 +318,7 @@ impl Up {
     /// Asks as the first client of a load.
     fn ask(&self, job: &Job, query: &Query, transport: Transport) -> Result<Vec<u8>, AskError> {
         let (asker, timeout) = (Asker { client: 0, transport, server: 0 }, job.settings.timeout);
-        match self.hosts.as_ref().and_then(|hosts| hosts.links().first()) {
-            Some(host) => host.ask(job, asker, query, timeout),
-            None => ask(job, asker, query, timeout),
-        }
+        self.hosts.links()[0].ask(job, asker, query, timeout)
     }
 }
 

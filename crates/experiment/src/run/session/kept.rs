@@ -79,12 +79,10 @@ impl KeptTestbed {
     /// True once a server has ended by itself: then nothing is left to look at.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let ended = self
-            .up
-            .target
-            .server
-            .as_ref()
-            .is_some_and(|server| server.exited(0).is_some() || server.lost().is_some());
+        let ended =
+            self.up.target.server.as_ref().is_some_and(|server| {
+                server.exited().is_some() || server.watched().lost().is_some()
+            });
         ended || self.up.testbed.ended().is_some() || self.up.testbed.lost().is_some()
     }
 }

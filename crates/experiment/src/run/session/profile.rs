@@ -49,19 +49,20 @@ impl Session {
             |variant: &&Variant| self.facts.plan.iter().any(|case| case.variant == variant.name);
         let variants: Vec<&Variant> = self.experiment.variants.iter().filter(ran).collect();
         let mut found = CpuProfiles { format: PROFILE_FORMAT, ..CpuProfiles::default() };
-        let perf = Perf::find(&self.guard).map_err(|error| error.to_string());
+        let perf = Perf::find(&self.guard);
         let is_elsewhere = |variant: &&Variant| variant.server.host.is_some();
         match perf {
-            Err(reason) if !variants.iter().any(is_elsewhere) => {
+            Err(error) if !variants.iter().any(is_elsewhere) => {
+                let reason = error.to_string();
                 found.failed.extend(variants.iter().map(|variant| NotProfiled {
                     variant: variant.name.clone(),
                     reason: reason.clone(),
                 }));
             }
-            perf => {
+            _ => {
                 observer.profile_begins();
                 let max_stacks = MAX_STACKS.min(MAX_PROFILE_STACKS / variants.len().max(1));
-                let sampling = Sampling { perf, max_stacks };
+                let sampling = Sampling { max_stacks };
                 self.sample(&variants, &sampling, &mut found, stop, observer)?;
             }
         }
