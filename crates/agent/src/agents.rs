@@ -10,6 +10,7 @@ use dnslab_lab::GuardProgram;
 use dnslab_record::Fact;
 use dnslab_settings::HostPlace;
 
+use crate::clock::Clock;
 use crate::handed::Handed;
 use crate::host::serve_own;
 use crate::link::{Link, LinkError};
@@ -46,10 +47,10 @@ impl Agents {
         let pipe = || io::pipe().map_err(LinkError::no_agent_here);
         let ((from_link, to_agent), (from_agent, to_link)) = (pipe()?, pipe()?);
         let handed = Arc::new(Handed::default());
-        let of_agent = Arc::clone(&handed);
-        let act = move || serve_own(guard, (from_link, to_link), of_agent).ok();
+        let (clock, of_agent) = (Clock::start(), Arc::clone(&handed));
+        let act = move || serve_own(guard, (from_link, to_link), (of_agent, clock)).ok();
         threads::start(act).map_err(LinkError::no_agent_here)?;
-        let own = Link::own((to_agent, from_agent), handed)?;
+        let own = Link::own((to_agent, from_agent), handed, clock)?;
         Ok(Self { own: Arc::new(own), links: Mutex::default() })
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dnslab_figures::Histogram;
@@ -40,20 +40,19 @@ pub(crate) struct HandedLoad {
 }
 
 /// Empty histograms, in place of those that go with news. Each has 216 KiB, for which the kernel would have to find pages.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spares(Arc<Mutex<Vec<Histogram>>>);
+/// Only threads that add up wait for each other here, and not whoever sends them.
+#[derive(Debug)]
+pub(crate) struct Spares(Mutex<Receiver<Histogram>>);
 
 impl Spares {
-    pub(crate) fn put(&self, histogram: Histogram) {
-        self.all().push(histogram);
+    pub(crate) fn new() -> (Self, Sender<Histogram>) {
+        let (sender, spares) = mpsc::channel();
+        (Self(Mutex::new(spares)), sender)
     }
 
     pub(crate) fn take(&self) -> Histogram {
-        self.all().pop().unwrap_or_default()
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<Histogram>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        spares.try_recv().unwrap_or_default()
     }
 }
 

@@ -17,7 +17,7 @@ use dnslab_protocol::{
     Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
     SAMPLES, SentJob, SentQueries, Sought, ToAgent, Unreadable, UnusableJob, message_of,
 };
-use dnslab_record::{ResourceSeries, Span};
+use dnslab_record::{CounterSample, CounterSeries, ResourceSeries, Span};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport, UnknownWord};
 
@@ -94,7 +94,7 @@ pub fn serve(
     output: impl Write + Send + 'static,
     silent: impl FnOnce(AgentEnd) + Send + 'static,
 ) -> Result<(), AgentEnd> {
-    serve_until((permission, None), input, output, Some(silent))
+    serve_until((permission, None, Clock::start()), (input, output), Some(silent))
 }
 
 /// [`serve`] as a thread of the coordinator's process, with its rights: it is there as long as that is. What a load is made
@@ -102,21 +102,19 @@ pub fn serve(
 pub(crate) fn serve_own(
     guard: GuardProgram,
     (input, output): (impl Read, impl Write + Send + 'static),
-    handed: Arc<Handed>,
+    (handed, clock): (Arc<Handed>, Clock),
 ) -> Result<(), AgentEnd> {
     let roles = Role::ALL.to_vec();
     let (is_bounded, targets, max_rate_qps) = (false, None, None);
     let permission = Permission { roles, is_bounded, targets, max_rate_qps, guard };
-    serve_until((&permission, Some(handed)), input, output, None::<fn(AgentEnd)>)
+    serve_until((&permission, Some(handed), clock), (input, output), None::<fn(AgentEnd)>)
 }
 
 fn serve_until(
-    (permission, handed): (&Permission, Option<Arc<Handed>>),
-    input: impl Read,
-    output: impl Write + Send + 'static,
+    (permission, handed, clock): (&Permission, Option<Arc<Handed>>, Clock),
+    (input, output): (impl Read, impl Write + Send + 'static),
     silent: Option<impl FnOnce(AgentEnd) + Send + 'static>,
 ) -> Result<(), AgentEnd> {
-    let clock = Clock::start();
     let heard = Arc::new(AtomicI64::new(clock.now_ns()));
     let output = Arc::new(Output::new(output));
     let watches = Watches::default();
@@ -167,6 +165,7 @@ fn serve_until(
         output.say(&FromAgent::Refused { reason: reason.clone() }).ok();
     }
     is_over.store(true, Ordering::Relaxed);
+    teller.thread().unpark();
     teller.join().ok();
     drop(ended);
     done?;
@@ -222,7 +221,8 @@ fn tell(
     let samples_of_a_beat = BETWEEN_BEATS.as_millis() / BETWEEN_SAMPLES.as_millis();
     threads::start(move || {
         for turn in 1_u128.. {
-            thread::sleep(BETWEEN_SAMPLES);
+            // Woken at the end.
+            thread::park_timeout(BETWEEN_SAMPLES);
             if is_over.load(Ordering::Relaxed) {
                 return;
             }
@@ -327,7 +327,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         id: u32,
         act: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
     ) -> Result<(), AgentEnd> {
-        if self.later.fetch_add(1, Ordering::Relaxed) >= MAX_LATER {
+        if self.later.fetch_add(1, Ordering::Relaxed) >= self.most.max(MAX_LATER) {
             self.later.fetch_sub(1, Ordering::Relaxed);
             return self.answer(id, Err(Failure::of("it does too much at once")));
         }
@@ -429,7 +429,9 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     let watch = counts.remove(&count);
                     drop(counts);
                     let watch = watch.ok_or_else(|| Failure::of("it has no such count"))?;
-                    Ok(Answer::Counted(Box::new(watch.finish(origin?))))
+                    let CounterSeries { samples, source, failure } = watch.finish(origin?);
+                    let samples = thinned(samples);
+                    Ok(Answer::Counted(Box::new(CounterSeries { samples, source, failure })))
                 });
             }
             Order::Examine { of_load } => {
@@ -514,12 +516,16 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::Sample { load_cpus, .. } if load_cpus.len() > MAX_CPUS => {
                 Err(Failure::of(format!("a sampling has {MAX_CPUS} CPUs at most")))
             }
-            Order::Sample { server, sampling, length_ns, load_cpus } => {
+            Order::Sample { folder: Some(_), .. } if self.permission.is_bounded => {
+                Err(Failure::of("its host does not allow a folder of the coordinator's"))
+            }
+            Order::Sample { server, sampling, folder, length_ns, load_cpus } => {
                 let (samplings, guard) = (self.samplings.clone(), self.permission.guard.clone());
                 let server = self.servers.to_watch(server);
                 let length = Duration::from_nanos(length_ns);
                 return self.answer_later(id, move || {
-                    samplings.begin(sampling, server?, length, (&guard, &load_cpus))
+                    let place = (&guard, folder.as_deref(), &load_cpus[..]);
+                    samplings.begin(sampling, server?, length, place)
                 });
             }
             Order::EndSample { sampling, origin_ns, from_ns, to_ns, max_stacks } => {
@@ -580,6 +586,17 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)
     }
+}
+
+/// Readings of counters that are told, at most: one has some 650 octets of a server with many counters, and a frame 16 MiB.
+const MAX_READINGS: usize = 10_000;
+
+/// Of more readings than can be told each second, third or later one, and the last.
+fn thinned(samples: Vec<CounterSample>) -> Vec<CounterSample> {
+    let (last, step) = (samples.len().saturating_sub(1), samples.len().div_ceil(MAX_READINGS));
+    let is_kept = |place: &usize| place.is_multiple_of(step) || *place == last;
+    let kept = samples.into_iter().enumerate().filter(|(place, _)| is_kept(place));
+    kept.map(|(_, sample)| sample).collect()
 }
 
 /// Waits until a query may be asked at a rate that is bounded.

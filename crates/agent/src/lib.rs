@@ -1,7 +1,6 @@
 //! Both ends of the link to a host: the agent that acts there ([`serve`]), and the coordinator's [`Link`] to it.
 //!
-//! An agent is `dnslab agent`, started on its host by the program that leads there (ssh, or none for a namespace of this
-//! host), and it speaks on its standard input and output alone: nothing listens. Each end says every 2 s that it is there. An
+//! An agent is `dnslab agent`, started on its host by the program that leads there (ssh, or none for this host), and it speaks on its standard input and output alone: nothing listens. Each end says every 2 s that it is there. An
 //! agent that hears nothing for 30 s ends, with all that it has started; it is gone then, whatever became of the connection. A
 //! coordinator that hears nothing for 25 s gives the host up. The agent of the coordinator's own host is a thread of its
 //! process, and hears the same orders ([`Agents::own`]).
@@ -49,6 +48,6 @@ pub use load_hosts::LoadHosts;
 pub use permission::Permission;
 pub use readiness::{PROBE_TIMEOUT, Ready, answered};
 pub use scratch::remove_copy;
-pub use serving::{ServerPlace, needs, ports, server_spec};
+pub use serving::{ServerPlace, needs, server_spec};
 pub use started::{NotServed, SentServer, StartedServer};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -266,13 +266,18 @@ impl Shared {
         self.end(LinkError::Lost { host: self.host.clone(), reason: reason.into() });
     }
 
+    /// Whether the agent is a thread of this process.
+    fn is_own(&self) -> bool {
+        self.host.is_empty()
+    }
+
     /// Waits until `found` gives something.
     fn wait<T>(
         &self,
         within: Duration,
         mut found: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, LinkError> {
-        let deadline = Instant::now() + within;
+        let began = Instant::now();
         let mut state = self.state();
         loop {
             if let Some(found) = found(&mut state) {
@@ -281,7 +286,7 @@ impl Shared {
             if let Some(ended) = &state.ended {
                 return Err(ended.clone());
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = within.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Err(LinkError::Late { host: self.host.clone(), within });
             }
@@ -384,8 +389,9 @@ impl Link {
     pub(crate) fn own(
         (to_agent, from_agent): (PipeWriter, PipeReader),
         handed: Arc<Handed>,
+        clock: Clock,
     ) -> Result<Self, LinkError> {
-        let shared = Shared::new(None, (String::new(), String::new()), Clock::start());
+        let shared = Shared::new(None, (String::new(), String::new()), clock);
         let for_output = Arc::clone(&shared);
         let read = move || conclude(&for_output, listen(from_agent, &for_output));
         threads::start(read).map_err(LinkError::no_agent_here)?;
@@ -655,7 +661,9 @@ impl Link {
         LinkError::Late { host: self.shared.host.clone(), within }
     }
 
+    /// What this process does itself takes as long as it takes: it may be stopped meanwhile (SIGSTOP).
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
+        let within = if self.shared.is_own() { Duration::MAX } else { within };
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
         done?.map_err(|failure| self.failed(failure))
@@ -680,7 +688,8 @@ impl Link {
     pub(crate) fn offset(&self) -> Result<Offset, LinkError> {
         if self.shares_files() {
             let at_ns = self.shared.clock.now_ns();
-            return Ok(Offset { at_ns, ahead_ns: 0, bound_ns: Clock::BOUND_NS });
+            let bound_ns = if self.shared.is_own() { 0 } else { Clock::BOUND_NS };
+            return Ok(Offset { at_ns, ahead_ns: 0, bound_ns });
         }
         let mut exchanges = Vec::with_capacity(EXCHANGES);
         for _ in 0..EXCHANGES {
@@ -823,7 +832,8 @@ impl Link {
 
     /// Gives the host up, if it is lost or was too late.
     pub(crate) fn give_up_after(&self, error: &LinkError) {
-        if matches!(error, LinkError::Lost { .. } | LinkError::Late { .. }) {
+        let is_late = matches!(error, LinkError::Lost { .. } | LinkError::Late { .. });
+        if is_late && !self.shared.is_own() {
             self.shared.end(error.clone());
         }
     }
@@ -1133,7 +1143,9 @@ fn conclude(shared: &Shared, end: StreamEnd) {
     match end {
         StreamEnd::Farewell => shared.lose("it has said farewell"),
         StreamEnd::Refused(reason) => shared.end(LinkError::Refused { host, reason }),
-        StreamEnd::Closed if frames == 0 => shared.end(no_agent(shared, host, &said)),
+        StreamEnd::Closed if frames == 0 && !shared.is_own() => {
+            shared.end(no_agent(shared, host, &said));
+        }
         StreamEnd::Closed => {
             let text = last_lines(&said);
             let why = if text.is_empty() { String::new() } else { format!(": {text}") };

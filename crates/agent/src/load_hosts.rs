@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use dnslab_figures::are_words;
+use dnslab_figures::{Histogram, are_words};
 use dnslab_load::{
     Feed, IntervalRecord, Job, LoadResult, Member, Phases, Progress, Reports, Share, run_elsewhere,
 };
@@ -62,7 +62,8 @@ struct ReadyHost {
     link: Arc<Link>,
     load: u32,
     news: Receiver<LoadNews>,
-    spares: Spares,
+    /// Where empty histograms go, in place of those that come with news.
+    to_spare: Sender<Histogram>,
     shares: Vec<Share>,
     is_own: bool,
 }
@@ -110,6 +111,7 @@ impl ReadyHost {
 
 impl Drop for ReadyHost {
     fn drop(&mut self) {
+        self.link.handed().map(|handed| handed.take(self.load));
         self.link.forget_load(self.load);
         self.link.order_only(Order::Leave { number: self.load });
     }
@@ -282,13 +284,17 @@ impl LoadHosts {
         for (place, link) in self.links.iter().enumerate() {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
             let load = link.number();
-            let ((to_here, news), spares) = (link.expect_load(load), Spares::default());
+            let ((to_here, news), (spares, to_spare)) = (link.expect_load(load), Spares::new());
+            // From here on they are given up whatever happens.
+            let is_own = self.is_own();
+            let (link_of, dealt_here) = (Arc::clone(link), shares.clone());
+            let host =
+                ReadyHost { link: link_of, load, news, to_spare, shares: dealt_here, is_own };
             let members = match link.handed() {
                 Some(handed) => {
                     let own = loads.iter().zip(&shares).map(|(load, share)| own(load, *share));
                     let members = own.collect::<io::Result<_>>().map_err(not_begun)?;
-                    let (news, spares) = (to_here, spares.clone());
-                    handed.put(load, HandedLoad { members, news, spares });
+                    handed.put(load, HandedLoad { members, news: to_here, spares });
                     Vec::new()
                 }
                 None => {
@@ -308,10 +314,6 @@ impl LoadHosts {
                 });
             let fed: Vec<FedWorker> = fed.collect();
             let id = link.begin_order(Order::Load { load, members });
-            // From here on they are given up whatever happens.
-            let is_own = self.is_own();
-            let link_of = Arc::clone(link);
-            let host = ReadyHost { link: link_of, load, news, spares, shares, is_own };
             let feeding = Feeding::begin(link, load, fed);
             ready.push((id, host, feeding.map_err(not_begun)?));
         }
@@ -321,11 +323,12 @@ impl LoadHosts {
                 if let Some(answer) = host.link.ready_within(id, LOOK) {
                     break answer?;
                 }
-                observe(0, Progress::Tick);
-                if loads.iter().any(|load| load.stop.load(Ordering::Relaxed)) {
+                (0..loads.len()).for_each(|load| observe(load, Progress::Tick));
+                if loads.iter().all(|load| load.stop.load(Ordering::Relaxed)) {
                     return Err(NotBegun::of("interrupted before the load began"));
                 }
-                if Instant::now() > deadline {
+                // What this process has is ready when it is.
+                if Instant::now() > deadline && host.link.handed().is_none() {
                     return Err(host.link.is_late(LATER_WITHIN).into());
                 }
             };
@@ -501,7 +504,7 @@ fn gather(
     origin: Instant,
     mut reports: Vec<Vec<Reports>>,
 ) -> (Vec<Result<Vec<MeasuredShare>, String>>, Vec<HostFacts>) {
-    let is_broken = &AtomicBool::new(false);
+    let is_broken = &loads.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>()[..];
     let heard = thread::scope(|scope| {
         let mut threads = Vec::new();
         // From the last host to the first, as that takes reports off their ends.
@@ -540,7 +543,7 @@ impl BegunHost {
     /// Hears the host until all its shares have ended, or it is lost.
     fn hear(
         self,
-        (loads, is_broken): (&[Member<'_>], &AtomicBool),
+        (loads, is_broken): (&[Member<'_>], &[AtomicBool]),
         origin: Instant,
         reports: &[Reports],
     ) -> (Said, HostFacts) {
@@ -555,7 +558,9 @@ impl BegunHost {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if hearing.is_overdue() => {
+                Err(RecvTimeoutError::Timeout)
+                    if self.ready.link.handed().is_none() && hearing.is_overdue() =>
+                {
                     self.ready.link.give_up("its load does not end");
                     break;
                 }
@@ -630,8 +635,8 @@ impl BegunHost {
 struct Hearing<'a> {
     host: &'a ReadyHost,
     loads: &'a [Member<'a>],
-    /// A share of another host has failed, so nothing comes of the loads.
-    is_broken: &'a AtomicBool,
+    /// A share of a load has failed, so nothing comes of it on any host.
+    is_broken: &'a [AtomicBool],
     phases: Vec<Phases>,
     origin: Instant,
     reports: &'a [Reports],
@@ -646,7 +651,7 @@ struct Hearing<'a> {
 impl<'a> Hearing<'a> {
     fn of(
         host: &'a ReadyHost,
-        (loads, is_broken): (&'a [Member<'a>], &'a AtomicBool),
+        (loads, is_broken): (&'a [Member<'a>], &'a [AtomicBool]),
         origin: Instant,
         reports: &'a [Reports],
     ) -> Self {
@@ -667,8 +672,8 @@ impl<'a> Hearing<'a> {
 
     fn pass_on_stops(&mut self) {
         for (member, load) in self.loads.iter().enumerate() {
-            let is_wanted =
-                !load.stop.load(Ordering::Relaxed) && !self.is_broken.load(Ordering::Relaxed);
+            let is_broken = self.is_broken[member].load(Ordering::Relaxed);
+            let is_wanted = !load.stop.load(Ordering::Relaxed) && !is_broken;
             if !self.is_stopped[member] && !is_wanted {
                 self.is_stopped[member] = true;
                 self.stopped = Some(Instant::now());
@@ -701,7 +706,7 @@ impl<'a> Hearing<'a> {
         match news {
             LoadNews::Interval { record, .. } => self.interval(member, *record),
             LoadNews::Ended { share: Err(failure), .. } => {
-                self.is_broken.store(true, Ordering::Relaxed);
+                self.is_broken[member].store(true, Ordering::Relaxed);
                 self.said[member] = Some(Err(failure));
                 Ok(())
             }
@@ -724,7 +729,8 @@ impl<'a> Hearing<'a> {
         self.next[member] = record.number + 1;
         self.reports[member].send(record);
         if let Some(spare) = self.reports[member].spare() {
-            self.host.spares.put(spare);
+            // Whoever has ended needs none.
+            self.host.to_spare.send(spare).ok();
         }
         Ok(())
     }
@@ -756,6 +762,9 @@ impl<'a> Hearing<'a> {
 
     /// With texts of others as they can be shown.
     fn shown(&self, mut share: MeasuredShare) -> MeasuredShare {
+        if self.host.link.handed().is_some() {
+            return share;
+        }
         let name = self.host.link.name();
         if let Some(tls) = &mut share.counted.tls {
             let certificate = tls.certificate.iter_mut();

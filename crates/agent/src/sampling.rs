@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl Samplings {
         sampling: u32,
         server: ToWatch,
         length: Duration,
-        place: (&GuardProgram, &[usize]),
+        place: (&GuardProgram, Option<&Path>, &[usize]),
     ) -> Result<Answer, Failure> {
         {
             let mut running = self.running();
@@ -79,11 +79,11 @@ impl Samplings {
         &self,
         server: ToWatch,
         length: Duration,
-        (guard, load_cpus): (&GuardProgram, &[usize]),
+        (guard, folder, load_cpus): (&GuardProgram, Option<&Path>, &[usize]),
     ) -> Result<Begun, Failure> {
         let perf = Perf::find(guard).map_err(failure)?;
         let rate_hz = perf::rate_hz(length, server.cpus);
-        let folder = self.scratch.make()?;
+        let folder = folder.map_or_else(|| self.scratch.make(), |folder| Ok(folder.to_owned()))?;
         let recording = perf.record(&server.watched, rate_hz, (guard, &folder, load_cpus));
         let recording = recording.map_err(|error| {
             self.scratch.remove(&folder);

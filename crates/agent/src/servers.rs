@@ -27,7 +27,7 @@ use dnslab_protocol::{
 use dnslab_settings::{
     ChainRole, Load, ServerKind, UpstreamChoice, Variant, check_text, on_one_line,
 };
-use dnslab_traffic::{QueryList, SourceAddressesError};
+use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::readiness::{Ready, answered};
@@ -256,9 +256,9 @@ impl Servers {
         let question = one_query(order.question)?;
         let denied = order.denied.map(one_query).transpose()?;
         let authority = spec.directory.join(certificate::AUTHORITY);
-        let sources = order.sources.map(|sources| sources.parse()).transpose();
-        let sources = sources.map_err(|error: SourceAddressesError| failure(&error))?;
-        let load = Load { http_path: spec.http_path.clone(), sources, ..Load::default() };
+        let asked = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
+        let client = order.client.with_queries(Arc::new(asked)).map_err(|error| failure(&error))?;
+        let load = Load { http_path: spec.http_path.clone(), ..client.settings };
         let probe = Probe { question, ready, denied, load, authority: &authority };
         let probe = |transport: Transport, at: SocketAddr| probe.ask(transport, at);
         let timeout = Duration::from_nanos(start_limit_ns);
@@ -346,8 +346,8 @@ impl Servers {
             )))
         };
         let source = &order.source;
-        if order.ports != PortChoice::Free || !order.cpus.is_empty() || order.sources.is_some() {
-            return refused("ports, CPUs or source addresses of its own");
+        if order.ports != PortChoice::Free || !order.cpus.is_empty() {
+            return refused("ports or CPUs of its own");
         }
         // A referral would lead it elsewhere.
         let follows = variant.server.kind.started() == Some(ServerKind::PowerDnsRecursor);

@@ -36,7 +36,7 @@ const BESIDE: Ports =
 ///
 /// # Errors
 /// When none are free there.
-pub fn ports(address: IpAddr, choice: PortChoice) -> io::Result<Ports> {
+pub(crate) fn ports(address: IpAddr, choice: PortChoice) -> io::Result<Ports> {
     match choice {
         PortChoice::Free => dnslab_lab::ports::free(address),
         PortChoice::Standard => Ok(Ports::STANDARD),

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -163,11 +164,11 @@ impl Shares {
         permission: &Permission,
         output: Arc<Output<W>>,
     ) -> Result<(), Failure> {
+        let handed = self.handed.as_ref().and_then(|handed| handed.take(load));
         let is_known = self.running().contains_key(&load) || self.told.contains_key(&load);
         if self.running().len().max(self.told.len()) >= MOST || is_known {
             return Err(Failure::of(format!("it has {MOST} loads, or one of number {load}")));
         }
-        let handed = self.handed.as_ref().and_then(|handed| handed.take(load));
         let handed = handed.map(|HandedLoad { members, news, spares }| (members, (news, spares)));
         let (handed, news) = handed.unzip();
         let (members, feeders) = match handed {
@@ -236,7 +237,9 @@ impl Shares {
     /// Lets loads begin that are ready.
     pub(crate) fn begin(&self, load: u32, at: Instant) -> Result<Answer, Failure> {
         let now = Instant::now();
-        if at + BEGINS_BEFORE < now || at > now + BEGINS_WITHIN {
+        // This process may have been stopped meanwhile (SIGSTOP).
+        let is_own = self.handed.is_some();
+        if !is_own && (at + BEGINS_BEFORE < now || at > now + BEGINS_WITHIN) {
             return Err(Failure::of("a load begins within a minute of being told to"));
         }
         let running = self.running();
@@ -351,6 +354,8 @@ struct Telling<W> {
     load: u32,
     output: Arc<Output<W>>,
     news: Option<(SyncSender<LoadNews>, Spares)>,
+    /// The coordinator knows that all workers are ready.
+    is_ready: AtomicBool,
 }
 
 impl<W: Write> Telling<W> {
@@ -389,33 +394,42 @@ impl<W: Write> Telling<W> {
 }
 
 impl Ready {
-    /// What fails is said of each load.
+    /// What fails is said of each load, once the coordinator knows that they are ready, or in place of that.
     fn apply_or_say<W: Write + Send + 'static>(mut self, output: &Arc<Output<W>>) {
-        let (load, output, news) = (self.load, Arc::clone(output), self.news.take());
-        let (telling, count) = (Telling { load, output, news }, self.members.len());
+        let (id, load, news) = (self.id, self.load, self.news.take());
+        let (output, is_ready) = (Arc::clone(output), AtomicBool::new(false));
+        let (telling, count) = (Telling { load, output, news, is_ready }, self.members.len());
+        let failure = match catch_unwind(AssertUnwindSafe(|| self.apply(&telling))) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => Failure::of(error.to_string()),
+            Err(_) => Failure::of("a worker failed: please report this fault"),
+        };
         // The reading thread notices that nobody is there.
-        if catch_unwind(AssertUnwindSafe(|| self.apply(&telling).ok())).is_ok() {
+        if !telling.is_ready.load(Ordering::Relaxed) {
+            tell_answer(&telling.output, id, Err(failure)).ok();
             return;
         }
         for member in 0..count {
-            let share = Err(Failure::of("a worker failed: please report this fault"));
-            telling.ended(member, share).ok();
+            telling.ended(member, Err(failure.clone())).ok();
         }
     }
 
     fn apply<W: Write + Send + 'static>(self, telling: &Telling<W>) -> io::Result<()> {
         let (Self { id, members, stops, begun, .. }, output) = (self, &telling.output);
         let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
-        let for_teller = Arc::clone(output);
         // What adds up runs only where no other thread has work, and must hold nothing that others wait for.
-        let teller = threads::start(move || {
-            to_tell.iter().try_for_each(|body| for_teller.say_body(&body)).ok();
-        })?;
+        let teller = telling.news.is_none().then(|| {
+            let output = Arc::clone(output);
+            threads::start(move || {
+                to_tell.iter().try_for_each(|body| output.say_body(&body)).ok();
+            })
+        });
+        let teller = teller.transpose()?;
         let relay =
             |member: usize, record: IntervalRecord| telling.interval(&bodies, member, record);
-        let mut is_ready = false;
+        let is_ready = &telling.is_ready;
         let mut begin = || {
-            is_ready = true;
+            is_ready.store(true, Ordering::Relaxed);
             tell_answer(output, id, Ok(Answer::Ready)).ok()?;
             begun.recv().ok()
         };
@@ -428,11 +442,11 @@ impl Ready {
         });
         let shares = run_shares(&applied.collect::<Vec<_>>(), &mut begin, &relay);
         drop(bodies);
-        teller.join().ok();
+        teller.map(thread::JoinHandle::join);
         let failure =
             |error: LoadError| Failure::from(&error as &(dyn std::error::Error + 'static));
         let shares: Vec<_> = shares.into_iter().map(|share| share.map_err(failure)).collect();
-        if !is_ready {
+        if !is_ready.load(Ordering::Relaxed) {
             let why = |share: &Result<_, Failure>| share.as_ref().err().cloned();
             // What did not begin because of another load says less.
             let failures: Vec<Failure> = shares.iter().filter_map(why).collect();

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{RootHints, ServerSpec, Upstream, certificate};
+use dnslab_load::Job;
 use dnslab_protocol::{
-    Answer, Order, PortChoice, SentFile, SentPolicy, SentQueries, SentRootHints, SentSignatures,
-    SentSource, SentUpstream, SentZone, ServerOrder, Serving,
+    Answer, Order, PortChoice, SentFile, SentJob, SentPolicy, SentQueries, SentRootHints,
+    SentSignatures, SentSource, SentUpstream, SentZone, ServerOrder, Serving,
 };
 use dnslab_record::ServerFacts;
 use dnslab_settings::{ChainRole, Variant};
-use dnslab_traffic::{QueryList, SourceAddresses};
+use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport};
 
 use crate::link::{DONE_WITHIN, Link, LinkError};
@@ -55,13 +56,13 @@ pub struct SentServer<'a> {
     pub question: (&'a Query, Ready),
     /// And when its policy denies this.
     pub denied: Option<&'a Query>,
-    /// The addresses that its clients ask from, if they are on its host.
-    pub sources: Option<&'a SourceAddresses>,
+    /// Whoever asks it that, wherever this job goes.
+    pub client: &'a Job,
 }
 
 impl SentServer<'_> {
     fn order(&self, link: &Link, stop: &AtomicBool) -> Result<ServerOrder, NotServed> {
-        let Self { variant, role, spec, ports, seed, question: (question, ready), denied, sources } =
+        let Self { variant, role, spec, ports, seed, question: (question, ready), denied, client } =
             *self;
         let one = |query: &Query| {
             let list = QueryList::from_queries(vec![query.clone()], "readiness".to_owned());
@@ -81,7 +82,7 @@ impl SentServer<'_> {
             question: one(question),
             has_record: ready == Ready::Record,
             denied: denied.map(one),
-            sources: sources.map(ToString::to_string),
+            client: Box::new(SentJob::from(client).on_cpus(Vec::new())),
             source: source_there(link, spec, stop)?,
             start_limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
         })
@@ -169,12 +170,11 @@ impl StartedServer {
         let server = link.number();
         link.expect_server(server);
         let id = link.begin_order(Order::Serve { server, order: Box::new(order) });
-        let serving = wait_for(link, id, limit, stop);
+        let serving = wait_for(link, (id, server), limit, stop);
         let serving = match serving {
             Ok(Answer::Serving(serving)) => serving,
             other => {
                 link.forget_server(server);
-                link.order_only(Order::Forget { server });
                 return Err(other.err().unwrap_or_else(|| link.misunderstood().into()));
             }
         };
@@ -230,10 +230,11 @@ impl StartedServer {
         Arc::clone(&self.there).into()
     }
 
-    /// How it ended, if it has ended by itself, with the end of its log; does not wait.
+    /// How it ended, if it has ended by itself, with so many lines of the end of its log; does not wait.
     #[must_use]
-    pub fn exited(&self) -> Option<(String, Vec<String>)> {
-        self.there.exited()
+    pub fn exited(&self, lines: usize) -> Option<(String, Vec<String>)> {
+        let (ending, log) = self.there.exited()?;
+        Some((ending, log[log.len().saturating_sub(lines)..].to_vec()))
     }
 
     /// The last lines of its log, oldest first; empty if the log cannot be read.
@@ -242,8 +243,13 @@ impl StartedServer {
         self.there.log_tail(lines).unwrap_or_default()
     }
 
-    /// Ends it. A server that had ended by itself was noticed before.
-    pub fn stop(self) {
+    /// Ends it, and waits until it has ended. A server that had ended by itself was noticed before.
+    pub fn stop(self) {}
+}
+
+impl Drop for StartedServer {
+    /// What follows may remove its folder.
+    fn drop(&mut self) {
         self.there.stop();
     }
 }
@@ -305,7 +311,7 @@ fn file_there(link: &Link, path: &Path, stop: &AtomicBool) -> Result<u32, NotSer
 /// Waits until a server answers, or nobody waits for it.
 fn wait_for(
     link: &Arc<Link>,
-    id: u32,
+    (id, server): (u32, u32),
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Answer, NotServed> {
@@ -315,12 +321,17 @@ fn wait_for(
         if let Some(answer) = link.ready_within(id, LOOK) {
             return Ok(answer?);
         }
-        if stop.load(Ordering::Relaxed) {
+        let is_late = Instant::now() > deadline && link.handed().is_none();
+        if !is_late && !stop.load(Ordering::Relaxed) {
+            continue;
+        }
+        link.order_only(Order::Forget { server });
+        if link.shares_files() {
+            // It gives up now. What follows may remove its folder.
+            link.done(id).ok();
+        } else {
             link.give_back(id);
-            return Err(NotServed::Interrupted);
         }
-        if Instant::now() > deadline {
-            return Err(link.is_late(within).into());
-        }
+        return Err(if is_late { link.is_late(within).into() } else { NotServed::Interrupted });
     }
 }

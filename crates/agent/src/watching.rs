@@ -1,7 +1,9 @@
 //! How a server is watched, by the agent of its host.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dnslab_lab::Latest;
@@ -23,6 +25,8 @@ pub struct FoundThere {
     server: u32,
     /// What is known of it.
     pub found: FoundServer,
+    /// The agent knows nothing of it any more.
+    is_left: AtomicBool,
 }
 
 impl FoundThere {
@@ -43,9 +47,11 @@ impl FoundThere {
         Ok(match link.order(Order::Find { server, sought })? {
             Answer::Found(found) => {
                 let FoundServer { facts, file_limit, plain } = *found;
-                let facts = bounded(facts, link);
+                let is_own = link.handed().is_some();
+                let facts = if is_own { facts } else { bounded(facts, link) };
                 let found = FoundServer { facts, file_limit, plain };
-                Ok(Self { link: Arc::clone(link), server, found })
+                let is_left = AtomicBool::new(false);
+                Ok(Self { link: Arc::clone(link), server, found, is_left })
             }
             Answer::NotFound { reason, is_fault } => Err((link.says(&reason), is_fault)),
             _ => return Err(link.misunderstood()),
@@ -58,17 +64,21 @@ impl FoundThere {
     pub(crate) fn started(link: &Arc<Link>, server: u32, facts: ServerFacts) -> Self {
         let ServerFacts { kind, version, tls_library, user, seed, configuration, .. } =
             facts.clone();
-        let facts = ServerFacts {
-            kind: told(&kind),
-            version: told(&version),
-            tls_library: told(&tls_library),
-            user: told(&user),
-            seed,
-            configuration,
-            ..bounded(facts, link)
+        let facts = match link.handed() {
+            Some(_) => facts,
+            None => ServerFacts {
+                kind: told(&kind),
+                version: told(&version),
+                tls_library: told(&tls_library),
+                user: told(&user),
+                seed,
+                configuration,
+                ..bounded(facts, link)
+            },
         };
         let found = FoundServer { facts, file_limit: None, plain: None };
-        Self { link: Arc::clone(link), server, found }
+        let is_left = AtomicBool::new(false);
+        Self { link: Arc::clone(link), server, found, is_left }
     }
 
     pub(crate) fn exited(&self) -> Option<(String, Vec<String>)> {
@@ -87,7 +97,7 @@ impl FoundThere {
 
     /// Ends a server that was started there, and waits until it has ended.
     pub(crate) fn stop(&self) {
-        if self.link.ended().is_none() {
+        if !self.is_left.swap(true, Ordering::Relaxed) && self.link.ended().is_none() {
             self.link.order(Order::Forget { server: self.server }).ok();
         }
     }
@@ -123,7 +133,9 @@ const MAX_TEXTS: usize = 64;
 impl Drop for FoundThere {
     fn drop(&mut self) {
         self.link.forget_server(self.server);
-        self.link.order_only(Order::Forget { server: self.server });
+        if !*self.is_left.get_mut() {
+            self.link.order_only(Order::Forget { server: self.server });
+        }
     }
 }
 
@@ -170,12 +182,14 @@ impl WatchedServer {
         ServerWatch::begin(link, Some(found), order)
     }
 
-    /// Samples where it spends its CPU time from here on, in a load of this length.
+    /// Samples where it spends its CPU time from here on, in a load of this length. What perf writes is in the folder
+    /// meanwhile, if its host has the files of this one.
     ///
     /// # Errors
     /// When perf cannot sample it, or its host is lost.
-    pub fn sample(&self, length: Duration) -> Result<ServerRecording, LinkError> {
-        ServerRecording::begin(&self.found, length, self.load_cpus.clone())
+    pub fn sample(&self, length: Duration, folder: &Path) -> Result<ServerRecording, LinkError> {
+        let folder = self.found.link.shares_files().then(|| path::absolute(folder).ok()).flatten();
+        ServerRecording::begin(&self.found, folder, length, self.load_cpus.clone())
     }
 
     /// Begins to read what it counts, where it publishes that on its host; of a server that was started there, where that
@@ -219,6 +233,7 @@ pub struct ServerRecording {
 impl ServerRecording {
     fn begin(
         there: &Arc<FoundThere>,
+        folder: Option<PathBuf>,
         length: Duration,
         load_cpus: Vec<usize>,
     ) -> Result<Self, LinkError> {
@@ -227,7 +242,8 @@ impl ServerRecording {
         let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         // From here on it is left whatever happens.
         let own = Self { there: Arc::clone(there), sampling, before };
-        match link.order(Order::Sample { server, sampling, length_ns, load_cpus })? {
+        let order = Order::Sample { server, sampling, folder, length_ns, load_cpus };
+        match link.order(order)? {
             Answer::Sampling => Ok(own),
             _ => Err(link.misunderstood()),
         }
@@ -321,7 +337,8 @@ impl ServerWatch {
                 let clock_bound_ns = link.pid().is_none().then_some(bound_ns);
                 let samples = link.samples(*watch);
                 let series = ResourceSeries { clock_bound_ns, samples, ..*series };
-                let fault = series.fault();
+                // What this process has read itself it takes as it is.
+                let fault = series.fault().filter(|_| link.handed().is_none());
                 if let Some(fault) = fault {
                     return Err(link.contradicted(fault));
                 }

@@ -335,7 +335,7 @@ fn check_order_not_served(
         has_record: true,
         denied: None,
         source: SentSource { zone: Some(zone), ..SentSource::default() },
-        sources: None,
+        client: Box::new(share_of("127.0.0.1:53", None, SECOND).job),
         start_limit_ns: 2_000_000_000,
     };
     change(&mut order);

@@ -28,7 +28,7 @@
 //! `watching`, `validity`, `leftovers`; `run/first_query`, `run/remedies`, `run/room` (before the first run);
 //! `run/calibrate`; `capacity` (a search as a state machine); `pilot`; `controls`, `sweeps`, `scaling`; `explain`.
 //!
-//! - Invariant: of the crates below the top, only this one knows both `lab` and `load`.
+//! - Invariant: servers are started, watched and loaded by agents. This crate makes what they are told.
 //! - Invariant: [`Plan::new`] reads no clock and starts nothing.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -181,9 +181,10 @@ fn apply(
         let (observers, threads) = begun.inspect_err(|_| clock.set(None))?;
         gate.barrier.wait();
         // Where others have shares, too, a load that lacks one is of no use.
+        let is_shared = members.iter().any(|member| member.share.count < member.job.workers);
         let lacks_some =
             checked.iter().any(Result::is_err) || gate.is_broken.load(Ordering::Relaxed);
-        let origin = if relay.is_some() && lacks_some { None } else { begin() };
+        let origin = if is_shared && lacks_some { None } else { begin() };
         gate.origin.set(origin).expect("the origin is set once, here");
         gate.barrier.wait();
         clock.set(origin.map(Clock::starting_at));

@@ -1,9 +1,8 @@
 //! The load engine: threads, the clock and epoll around the workers of `dnslab_client`.
 //!
-//! The principal function is [`run_together`]: several loads on one timeline go in, a [`LoadResult`] for each comes
-//! out. [`run`] is the same with one load. [`run_shares`] applies what this host has of loads that several share, and
-//! [`run_elsewhere`] puts together what those hosts tell. [`ask()`] is one query as a client of a load sends it, for whoever asks
-//! before the load.
+//! [`run_shares`] applies what this host has of several loads on one timeline, and [`run_elsewhere`] puts together what
+//! hosts tell of theirs: a [`LoadResult`] for each load. [`run_together`] is both for whoever has all workers, and [`run`] that
+//! for one load. [`ask()`] is one query as a client of a load sends it, for whoever asks before the load.
 //!
 //! Modules, in the order of reading:
 //!

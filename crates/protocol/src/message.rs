@@ -208,6 +208,8 @@ pub enum Order {
         server: u32,
         /// Which sampling it is; no other has the number.
         sampling: u32,
+        /// The folder for what perf writes, on a host that has the files of the coordinator; `None` for one of the agent's.
+        folder: Option<PathBuf>,
         /// How long it will be, nanoseconds.
         length_ns: u64,
         /// CPUs of the load, if that runs on this machine: the sampling has its work there.
@@ -304,7 +306,7 @@ impl Role {
 }
 
 /// A server that is to be started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerOrder {
     /// Its variant, as an experiment file of one.
     pub variant: String,
@@ -328,8 +330,8 @@ pub struct ServerOrder {
     pub has_record: bool,
     /// And when its policy denies this.
     pub denied: Option<SentQueries>,
-    /// The addresses from which it is asked, as in an experiment file; `None` for any.
-    pub sources: Option<String>,
+    /// Whoever asks it that, wherever the job goes.
+    pub client: Box<SentJob>,
     /// What it answers from.
     pub source: SentSource,
     /// Time until its first right answer, nanoseconds.

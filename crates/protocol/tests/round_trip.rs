@@ -324,7 +324,7 @@ fn orders_and_answers_are_those_that_were_sent() {
             own: vec![1],
         },
         Order::Told { load: 5, member: 1, from: u64::MAX },
-        Order::Serve { server: 1, order: Box::new(server_order(&queries)) },
+        Order::Serve { server: 1, order: Box::new(server_order(&queries, &asked)) },
         Order::Leave { number: 2 },
         Order::WatchLoad { watch: 3, cpus: vec![1] },
         Order::Queries { list: 4, part: SentQueries::parts_of(&queries).remove(0) },
@@ -344,7 +344,13 @@ fn orders_and_answers_are_those_that_were_sent() {
             server: 1,
             timeout_ns: 5,
         },
-        Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX, load_cpus: vec![1] },
+        Order::Sample {
+            server: 1,
+            sampling: 3,
+            length_ns: u64::MAX,
+            load_cpus: vec![1],
+            folder: Some("/x".into()),
+        },
         Order::EndSample { sampling: 3, origin_ns: -1, from_ns: 0, to_ns: 5, max_stacks: 9 },
         Order::EndWatch { watch: 2, origin_ns: i64::MAX, from_ns: -1, to_ns: 5 },
     ] {
@@ -357,7 +363,7 @@ fn orders_and_answers_are_those_that_were_sent() {
     assert!(message_of::<ToAgent>(br#"{"order":{"id":1,"order":{"reboot":{}}}}"#).is_err());
 }
 
-fn server_order(queries: &QueryList) -> ServerOrder {
+fn server_order(queries: &QueryList, asked: &SentJob) -> ServerOrder {
     let question = SentQueries::parts_of(queries).remove(0);
     let file = SentFile::There("/x/authority.pem".into());
     ServerOrder {
@@ -389,7 +395,7 @@ fn server_order(queries: &QueryList) -> ServerOrder {
             hierarchy: Some("seed = 1".to_owned()),
             path_delay: Some("5ms".to_owned()),
         },
-        sources: Some("127.0.1.0/24".to_owned()),
+        client: Box::new(asked.clone()),
         start_limit_ns: 5,
     }
 }

@@ -72,12 +72,13 @@ impl Variant {
         own.lab = Lab { hosts, ..Lab::default() };
         (own.client_link, own.upstream_link) = Default::default();
         // What is asked, and when, is nothing to a server.
-        let Load { transport, mix, http_path, early_data, .. } = self.load.clone();
+        let Load { transport, mix, http_path, http_method, early_data, .. } = self.load.clone();
         // That there are some is asked of a server whose names nobody here makes. They are not read.
         let is_of_zone = matches!(self.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
         let has_own_names = self.own_configuration().is_some() || !is_of_zone;
         let queries = has_own_names.then(|| PathBuf::from("queries"));
-        own.load = Load { transport, mix, http_path, early_data, queries, ..Load::default() };
+        let load = Load { transport, mix, http_path, http_method, early_data, ..Load::default() };
+        own.load = Load { queries, ..load };
         (own.zone.file, own.zone.signed) = (None, ZoneSigning::No);
         own.expect = Expect::default();
         let mut text = "name = \"served\"\n".to_owned();

@@ -464,6 +464,22 @@ fn a_server_that_answers_one_network_is_asked_from_there() {
     valid_records(&room.results(), 1);
 }
 
+/// Whether a server is ready is asked as its clients ask: others have no answer.
+#[test]
+fn a_server_that_is_started_is_asked_as_its_clients_ask() {
+    let room = Room::with_load();
+    room.experiment(
+        "repeat.runs = 1\n[load]\nclients = 4\nduration = \"200ms\"\nwarm_up = \"0s\"\n\
+         [[variant]]\nname = \"signed\"\nload.tsig = \"a.key:c2VjcmV0\"\n\
+         server = { kind = \"bind\", extra = \"key a.key { algorithm hmac-sha256; secret \\\"c2VjcmV0\\\"; };\\n\
+         options { allow-query { key a.key; }; };\" }\n\
+         [[variant]]\nname = \"early\"\nserver.kind = \"embedded\"\n\
+         load = { transport = \"doh2\", early_data = true, http_method = \"get\" }\n",
+    );
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    valid_records(&room.results(), 2);
+}
+
 /// `openssl s_server` prints what the client says inside of TLS.
 #[test]
 fn padding_is_in_the_first_query() {

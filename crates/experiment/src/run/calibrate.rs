@@ -318,7 +318,7 @@ impl<'a> Programs<'a> {
         let shape = match shape {
             Loop::Open(duration) => {
                 format!(
-                    "rate = {RATE}\nduration = \"{}ms\"\nbatch_delay = \"0s\"",
+                    "rate = {RATE}\nduration = \"{}ms\"\nbatch_delay = \"0s\"\nworkers = 1",
                     duration.as_millis()
                 )
             }

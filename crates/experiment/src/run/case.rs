@@ -548,7 +548,8 @@ impl Prepared<'_> {
         let watched = self.up.target.watch.clone();
         let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
         watching.recording = Some(watched.and_then(|watched| {
-            let begun = watched.sample(load.warm_up + load.duration);
+            let folder = self.case.folder.join("perf");
+            let begun = watched.sample(load.warm_up + load.duration, &folder);
             begun.map_err(|error| error.to_string())
         }));
     }
@@ -664,7 +665,7 @@ impl Prepared<'_> {
     /// The fault of the servers, hosts and disk of this case.
     pub(super) fn fault(&self) -> Option<Fault> {
         let server = self.up.target.server.as_ref().and_then(|server| {
-            let (ending, log_tail) = server.exited()?;
+            let (ending, log_tail) = server.exited(LOG_LINES)?;
             Some(Fault::Ended { what: "server".to_owned(), ending, log_tail })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
@@ -713,7 +714,7 @@ impl Prepared<'_> {
                 let (server, testbed) = (target.facts, facts);
                 case.record(Ran { started, server, main, open, wants_common, testbed }, &end)
             }
-            Err(error) => case.failed(started, error, end.log),
+            Err(error) => case.failed(started, end.fault.unwrap_or(error), end.log),
         };
         if !is_whole && !is_cut_short(&record) {
             let measured_ns = record.measured.as_ref().map_or(0, Measured::own_ns);

@@ -10,7 +10,7 @@ use dnslab_agent::{
     server_spec,
 };
 use dnslab_lab::{GuardProgram, Ports, ServerSpec};
-use dnslab_settings::{ChainRole, ChainServer, Variant};
+use dnslab_settings::{ChainRole, ChainServer, Load, Variant};
 
 use super::error::TargetError;
 use super::ready::Question;
@@ -59,15 +59,16 @@ impl Place<'_> {
         server_spec(variant, server, place)
     }
 
-    /// Starts a server, and waits until it gives the right answer to a client on its host.
+    /// Starts a server, and waits until it gives the right answer to a client of this load on its host.
     pub(super) fn start(
         &self,
         variant: &Variant,
         role: ChainRole,
         spec: &ServerSpec,
         question: &Question,
-        stop: &AtomicBool,
+        (load, stop): (&Load, &AtomicBool),
     ) -> Result<StartedServer, TargetError> {
+        let client = &question.client(load, self.has_clients);
         let sent = SentServer {
             variant,
             role,
@@ -76,7 +77,7 @@ impl Place<'_> {
             seed: self.seed,
             question: question.known(),
             denied: question.denied(),
-            sources: variant.load.sources.as_ref().filter(|_| self.has_clients),
+            client,
         };
         let is_own = variant.server.host.is_none();
         StartedServer::start(self.agent, &sent, stop).map_err(|error| match error {

@@ -84,6 +84,20 @@ impl Question {
         Ok(Self { known, ready: Ready::Record, denied: None })
     }
 
+    /// A client of a load that asks this on the host of the server, over each of its transports and with its certificate. Only
+    /// where the clients are has that host their addresses.
+    pub(super) fn client(&self, load: &Load, has_clients: bool) -> Job {
+        let load = Load {
+            // Its own queries are nothing to a server that starts, and the subnets of all clients are many.
+            mode: Load::default().mode,
+            client_subnets: None,
+            sources: load.sources.clone().filter(|_| has_clients),
+            clients: 1,
+            ..load.clone()
+        };
+        self.job(&load, Transport::Udp, SocketAddr::from(([0, 0, 0, 0], 0)), None)
+    }
+
     /// A load of which each client asks this over a transport.
     fn job(
         &self,

@@ -87,7 +87,7 @@ impl Round<'_> {
         let loads = main.into_iter().zip(open);
         let mut finished = members.into_iter().zip(loads).map(|(member, (mut main, open))| {
             let profile = main.profile.take();
-            let is_whole = !interrupted || open.len() == planned.len();
+            let is_whole = !interrupted || (main.result.is_ok() && open.len() == planned.len());
             let loads = CaseLoads { main, open, is_whole, planned };
             Played { record: member.finish(loads), profile }
         });

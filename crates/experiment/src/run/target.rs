@@ -108,7 +108,8 @@ fn started(
     let spec = spec(variant, testbed, (&place, startup.stop), asked)?;
     let question = Question::of(variant, asked)?.with_policy(spec.policy_zone.as_ref())?;
     let verification = variant.verification();
-    let server = place.start(variant, ChainRole::Server, &spec, &question, startup.stop)?;
+    let server =
+        place.start(variant, ChainRole::Server, &spec, &question, (&load, startup.stop))?;
     let mut target = Target::of(server, transport, verification.as_ref())?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));

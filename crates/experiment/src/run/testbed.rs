@@ -13,7 +13,7 @@ use dnslab_lab::hosts::{self, Hosts, LinkSettings};
 use dnslab_lab::{IANA_TRUST_ANCHORS, RootHints, ServerSpec, Upstream, UpstreamTls, certificate};
 use dnslab_record::{ChainPart, ExternalUpstream, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
-    ChainRole, ChainServer, HostAt, HostPlace, HostsChoice, Install, Queries, ServerKind,
+    ChainRole, ChainServer, HostAt, HostPlace, HostsChoice, Install, Load, Queries, ServerKind,
     UpstreamChoice, Variant,
 };
 use dnslab_wire::units::duration;
@@ -172,7 +172,7 @@ impl Testbed {
     /// A server behind the one under test, a host or a link that has ended by itself.
     pub(super) fn ended(&self) -> Option<Ended> {
         let server = self.behind.iter().find_map(|behind| {
-            let (ending, log_tail) = behind.server.exited()?;
+            let (ending, log_tail) = behind.server.exited(LOG_LINES)?;
             Some(Ended { what: behind.role.name().to_owned(), ending, log_tail })
         });
         server.or_else(|| {
@@ -286,7 +286,8 @@ impl Testbed {
             self.play_delay(&mut spec, variant);
         }
         let question = Question::of(variant, queries)?;
-        let server = place.start(variant, behind.role, &spec, &question, stop)?;
+        let server =
+            place.start(variant, behind.role, &spec, &question, (&Load::default(), stop))?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 

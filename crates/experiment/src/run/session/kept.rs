@@ -81,7 +81,7 @@ impl KeptTestbed {
     pub fn has_ended(&self) -> bool {
         let ended =
             self.up.target.server.as_ref().is_some_and(|server| {
-                server.exited().is_some() || server.watched().lost().is_some()
+                server.exited(0).is_some() || server.watched().lost().is_some()
             });
         ended || self.up.testbed.ended().is_some() || self.up.testbed.lost().is_some()
     }
