@@ -92,7 +92,6 @@ impl Question {
             mode: Load::default().mode,
             client_subnets: None,
             sources: load.sources.clone().filter(|_| has_clients),
-            clients: 1,
             ..load.clone()
         };
         self.job(&load, Transport::Udp, SocketAddr::from(([0, 0, 0, 0], 0)), None)
