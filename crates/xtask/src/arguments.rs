@@ -28,6 +28,22 @@ pub(crate) enum Command {
     Matrix(MatrixOptions),
     /// Kill dnslab at many instants, fill up disks, and ask for too much
     Attack(AttackOptions),
+    /// Make a release: a static binary, and packages of it
+    Dist(DistOptions),
+}
+
+/// `cargo xtask dist`
+#[derive(Debug, Args)]
+pub(crate) struct DistOptions {
+    /// Folder of the release [default: target/release-files]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Sign the digests with this key of minisign
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sign: Option<PathBuf>,
+    /// The dnslab to package [default: built by cargo with the profile dist, static]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
 }
 
 /// `cargo xtask attack`

@@ -3,7 +3,8 @@
 //! - `cargo xtask versus`: benchmarks of the load engine against its peers (`evidence/BENCHMARKS.md`),
 //! - `cargo xtask truth`: experiments whose truth is known (`evidence/TRUTH.md`),
 //! - `cargo xtask matrix`: every server over every transport (`evidence/MATRIX.md`),
-//! - `cargo xtask attack`: kills, full disks and oversized input (`evidence/ATTACKS.md`).
+//! - `cargo xtask attack`: kills, full disks and oversized input (`evidence/ATTACKS.md`),
+//! - `cargo xtask dist`: a static binary, and packages of it.
 //!
 //! It uses dnslab through its command line, and starts everything else itself. No other crate depends on this
 //! one.
@@ -12,6 +13,7 @@
 
 mod arguments;
 mod attack;
+mod dist;
 mod machine;
 mod matrix;
 mod process;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Versus(options) => versus::versus(&options),
         Command::Matrix(options) => matrix::matrix(&options),
         Command::Attack(options) => attack::attack(&options),
+        Command::Dist(options) => dist::dist(&options),
         Command::Truth(options) => truth::truth(&options).map(|()| true),
     };
     match done {
