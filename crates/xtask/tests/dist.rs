@@ -35,6 +35,8 @@ fn run(command: &mut Command) -> Output {
 fn release(folder: &Path, further: &[&Path]) -> BTreeMap<String, PathBuf> {
     let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
     xtask.arg("dist").arg("--dnslab").arg(dnslab()).arg("--folder").arg(folder).args(further);
+    // Without it the time of the commit, which an unpacked archive does not know.
+    xtask.env("SOURCE_DATE_EPOCH", "1700000000");
     run(&mut xtask);
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     files.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect()

@@ -9,29 +9,28 @@ use serde_json::Value;
 
 use super::{Release, done, said};
 
+/// How cargo-cyclonedx is told to name its files, and what it makes of that.
+const NAME: &str = "dnslab.cdx";
+const MADE: &str = "dnslab.cdx.json";
+
 /// The software bill of materials (CycloneDX, JSON).
 pub(super) fn sbom(release: &Release) -> Result<PathBuf> {
     let manifest = release.root.join("crates/cli/Cargo.toml");
     let mut cyclonedx = release.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5", "--manifest-path"]);
-    cyclonedx.arg(&manifest).args(["--override-filename", "dnslab.cdx", "--quiet"]);
+    cyclonedx.arg(&manifest).args(["--override-filename", NAME, "--quiet"]);
     done(cyclonedx.args(["--target", "x86_64-unknown-linux-gnu"]))?;
-    // One lies beside each crate of the workspace.
-    let made = said(release.command("git").current_dir(&release.root).args([
-        "ls-files",
-        "--others",
-        "--ignored",
-        "--exclude=dnslab.cdx.json",
-    ]))?;
     let to = release.file(".cdx.json");
-    for path in made.lines().map(|path| release.root.join(path)) {
-        if path == release.root.join("crates/cli/dnslab.cdx.json") {
-            let text = fs::read_to_string(&path)?;
-            // The folder of this machine.
-            let own = release.root.display().to_string();
-            fs::write(&to, text.replace(&own, "/dnslab"))?;
+    // The folder of this machine is in it.
+    let own = release.root.display().to_string();
+    let text = fs::read_to_string(release.root.join("crates/cli").join(MADE))?;
+    fs::write(&to, text.replace(&own, "/dnslab"))?;
+    // One lies beside each crate of the workspace.
+    for crate_folder in fs::read_dir(release.root.join("crates"))? {
+        let made = crate_folder?.path().join(MADE);
+        if made.exists() {
+            fs::remove_file(made)?;
         }
-        fs::remove_file(&path)?;
     }
     Ok(to)
 }
