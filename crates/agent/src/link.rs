@@ -439,6 +439,11 @@ impl Link {
         }
     }
 
+    /// Whether the agent is a thread of this process.
+    pub(crate) fn is_own(&self) -> bool {
+        self.shared.is_own()
+    }
+
     /// The number of its process, if that is this one or a child of it.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
@@ -521,7 +526,8 @@ impl Link {
         query: &Query,
         timeout: Duration,
     ) -> Result<Vec<u8>, AskError> {
-        if self.handed().is_some() {
+        // All subnets of the clients of a load may be more than a frame has room for.
+        if self.is_own() {
             return ask(job, asker, query, timeout);
         }
         let list = QueryList::from_queries(vec![query.clone()], "one query".to_owned());
@@ -580,9 +586,9 @@ impl Link {
 
     /// What the host says, with its name.
     pub(crate) fn says(&self, text: &str) -> String {
-        match self.handed() {
-            Some(_) => text.to_owned(),
-            None => format!("{}: {}", self.name(), told(text)),
+        match self.is_own() {
+            true => text.to_owned(),
+            false => format!("{}: {}", self.name(), told(text)),
         }
     }
 
@@ -663,7 +669,7 @@ impl Link {
 
     /// What this process does itself takes as long as it takes: it may be stopped meanwhile (SIGSTOP).
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
-        let within = if self.shared.is_own() { Duration::MAX } else { within };
+        let within = if self.is_own() { Duration::MAX } else { within };
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
         done?.map_err(|failure| self.failed(failure))
@@ -688,7 +694,7 @@ impl Link {
     pub(crate) fn offset(&self) -> Result<Offset, LinkError> {
         if self.shares_files() {
             let at_ns = self.shared.clock.now_ns();
-            let bound_ns = if self.shared.is_own() { 0 } else { Clock::BOUND_NS };
+            let bound_ns = if self.is_own() { 0 } else { Clock::BOUND_NS };
             return Ok(Offset { at_ns, ahead_ns: 0, bound_ns });
         }
         let mut exchanges = Vec::with_capacity(EXCHANGES);
@@ -833,7 +839,7 @@ impl Link {
     /// Gives the host up, if it is lost or was too late.
     pub(crate) fn give_up_after(&self, error: &LinkError) {
         let is_late = matches!(error, LinkError::Lost { .. } | LinkError::Late { .. });
-        if is_late && !self.shared.is_own() {
+        if is_late && !self.is_own() {
             self.shared.end(error.clone());
         }
     }
@@ -914,7 +920,7 @@ impl Drop for Link {
         let is_open = self.ended().is_none();
         if is_open && self.output.say_with(|frames| ToAgent::Bye { frames }).is_ok() {
             // What is a thread ends all that it has started before that, and cannot be killed.
-            let within = if self.handed().is_some() { LATER_WITHIN } else { FAREWELL_WITHIN };
+            let within = if self.is_own() { LATER_WITHIN } else { FAREWELL_WITHIN };
             self.shared.wait(within, |state| state.has_said_farewell.then_some(())).ok();
         }
         self.shared.lose("it was left");

@@ -65,7 +65,7 @@ struct ReadyHost {
     /// Where empty histograms go, in place of those that come with news.
     to_spare: Sender<Histogram>,
     shares: Vec<Share>,
-    is_own: bool,
+    is_of_this_machine: bool,
 }
 
 /// A host whose loads have begun.
@@ -153,7 +153,7 @@ impl LoadHosts {
 
     /// Whether what they do is seen of this machine.
     #[must_use]
-    pub fn is_own(&self) -> bool {
+    pub fn is_of_this_machine(&self) -> bool {
         self.own_cpus.is_some()
     }
 
@@ -211,7 +211,7 @@ impl LoadHosts {
     /// of this machine sees this machine's own.
     #[must_use]
     pub fn watch(&self, server_is_elsewhere: bool) -> Vec<(String, Option<ServerWatch>)> {
-        if self.is_own() && !server_is_elsewhere {
+        if self.is_of_this_machine() && !server_is_elsewhere {
             return Vec::new();
         }
         let watch = |link: &Arc<Link>| {
@@ -259,7 +259,7 @@ impl LoadHosts {
             let mut result = result?;
             for host in &facts {
                 let clock = host.clock.as_ref().map_err(Clone::clone)?;
-                let named = host.of_load(load, *clock).filter(|_| !self.is_own());
+                let named = host.of_load(load, *clock).filter(|_| !self.is_of_this_machine());
                 result.facts.hosts.extend(named);
             }
             Ok(result)
@@ -278,18 +278,24 @@ impl LoadHosts {
             loads.iter().map(|load| Share::deal(load.job.workers, &cpus)).collect();
         let queries: Vec<_> = loads.iter().map(|hosted| &hosted.job.queries).collect();
         // Whoever is handed its clients reads what they ask by itself.
-        let sent = loads.iter().filter(|_| self.links.iter().any(|link| link.handed().is_none()));
-        let mut feeds = sent.map(feeds_of).collect::<Result<Vec<_>, _>>()?;
+        let sent = if self.links.iter().all(|link| link.is_own()) { &[] } else { loads };
+        let mut feeds = sent.iter().map(feeds_of).collect::<Result<Vec<_>, _>>()?;
         let mut ready = Vec::new();
         for (place, link) in self.links.iter().enumerate() {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
             let load = link.number();
             let ((to_here, news), (spares, to_spare)) = (link.expect_load(load), Spares::new());
             // From here on they are given up whatever happens.
-            let is_own = self.is_own();
+            let is_of_this_machine = self.is_of_this_machine();
             let (link_of, dealt_here) = (Arc::clone(link), shares.clone());
-            let host =
-                ReadyHost { link: link_of, load, news, to_spare, shares: dealt_here, is_own };
+            let host = ReadyHost {
+                link: link_of,
+                load,
+                news,
+                to_spare,
+                shares: dealt_here,
+                is_of_this_machine,
+            };
             let members = match link.handed() {
                 Some(handed) => {
                     let own = loads.iter().zip(&shares).map(|(load, share)| own(load, *share));
@@ -328,7 +334,7 @@ impl LoadHosts {
                     return Err(NotBegun::of("interrupted before the load began"));
                 }
                 // What this process has is ready when it is.
-                if Instant::now() > deadline && host.link.handed().is_none() {
+                if Instant::now() > deadline && !host.link.is_own() {
                     return Err(host.link.is_late(LATER_WITHIN).into());
                 }
             };
@@ -405,10 +411,10 @@ fn begin(
 
 /// Time from now to the zero of the timeline, by which a host must have been told it.
 fn lead(link: &Link) -> Duration {
-    match (link.handed(), link.pid()) {
-        (Some(_), _) => OWN_LEAD,
-        (None, Some(_)) => NEAR_LEAD,
-        (None, None) => LEAD,
+    match link.pid() {
+        Some(_) if link.is_own() => OWN_LEAD,
+        Some(_) => NEAR_LEAD,
+        None => LEAD,
     }
 }
 
@@ -559,7 +565,7 @@ impl BegunHost {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout)
-                    if self.ready.link.handed().is_none() && hearing.is_overdue() =>
+                    if !self.ready.link.is_own() && hearing.is_overdue() =>
                 {
                     self.ready.link.give_up("its load does not end");
                     break;
@@ -586,7 +592,7 @@ impl BegunHost {
             let Some(mut to) = load.told.filter(|_| load.job.tells) else { continue };
             // Answers of a load that was cut short are not compared.
             let Some(Ok(share)) = said else { continue };
-            if load.stop.load(Ordering::Relaxed) || self.ready.link.handed().is_some() {
+            if load.stop.load(Ordering::Relaxed) || self.ready.link.is_own() {
                 continue;
             }
             let due = share.counted.warm_up.outcomes.due + share.counted.counters.outcomes.due;
@@ -762,7 +768,7 @@ impl<'a> Hearing<'a> {
 
     /// With texts of others as they can be shown.
     fn shown(&self, mut share: MeasuredShare) -> MeasuredShare {
-        if self.host.link.handed().is_some() {
+        if self.host.link.is_own() {
             return share;
         }
         let name = self.host.link.name();
@@ -779,8 +785,9 @@ impl<'a> Hearing<'a> {
             wrong_example: shown(share.wrong_example),
             malformed_example: shown(share.malformed_example),
             signature_example: shown(share.signature_example),
-            last_connection_end: shown(share.last_connection_end)
-                .map(|end| if self.host.is_own { end } else { format!("{end} (on {name})") }),
+            last_connection_end: shown(share.last_connection_end).map(|end| {
+                if self.host.is_of_this_machine { end } else { format!("{end} (on {name})") }
+            }),
             ..share
         }
     }

@@ -182,15 +182,15 @@ impl Shares {
         let uses = members.iter().map(|member| Use::of(&member.job, member.share));
         let use_of = uses.fold(Use::NONE, Use::and);
         let all = self.running().values().map(|running| running.use_of).fold(use_of, Use::and);
-        // What is handed over is of this process, which would do it without asking.
-        if news.is_none() {
-            permission.check_use(all)?;
-        }
         let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
         let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
-        let answers: Told = members.iter().map(|member| member.told.clone()).collect();
-        if answers.iter().any(Option::is_some) {
-            self.told.insert(load, answers);
+        // What is handed over is of this process, which would do it without asking, and has what its queries are told.
+        if news.is_none() {
+            permission.check_use(all)?;
+            let answers: Told = members.iter().map(|member| member.told.clone()).collect();
+            if answers.iter().any(Option::is_some) {
+                self.told.insert(load, answers);
+            }
         }
         let ready = Ready { id, load, members, news, stops: Arc::clone(&stops), begun };
         self.running().insert(load, Running { begin: Some(begin), stops, use_of, feeders });

@@ -321,7 +321,7 @@ fn wait_for(
         if let Some(answer) = link.ready_within(id, LOOK) {
             return Ok(answer?);
         }
-        let is_late = Instant::now() > deadline && link.handed().is_none();
+        let is_late = Instant::now() > deadline && !link.is_own();
         if !is_late && !stop.load(Ordering::Relaxed) {
             continue;
         }

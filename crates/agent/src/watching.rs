@@ -47,8 +47,7 @@ impl FoundThere {
         Ok(match link.order(Order::Find { server, sought })? {
             Answer::Found(found) => {
                 let FoundServer { facts, file_limit, plain } = *found;
-                let is_own = link.handed().is_some();
-                let facts = if is_own { facts } else { bounded(facts, link) };
+                let facts = if link.is_own() { facts } else { bounded(facts, link) };
                 let found = FoundServer { facts, file_limit, plain };
                 let is_left = AtomicBool::new(false);
                 Ok(Self { link: Arc::clone(link), server, found, is_left })
@@ -64,9 +63,9 @@ impl FoundThere {
     pub(crate) fn started(link: &Arc<Link>, server: u32, facts: ServerFacts) -> Self {
         let ServerFacts { kind, version, tls_library, user, seed, configuration, .. } =
             facts.clone();
-        let facts = match link.handed() {
-            Some(_) => facts,
-            None => ServerFacts {
+        let facts = match link.is_own() {
+            true => facts,
+            false => ServerFacts {
                 kind: told(&kind),
                 version: told(&version),
                 tls_library: told(&tls_library),
@@ -338,7 +337,7 @@ impl ServerWatch {
                 let samples = link.samples(*watch);
                 let series = ResourceSeries { clock_bound_ns, samples, ..*series };
                 // What this process has read itself it takes as it is.
-                let fault = series.fault().filter(|_| link.handed().is_none());
+                let fault = series.fault().filter(|_| !link.is_own());
                 if let Some(fault) = fault {
                     return Err(link.contradicted(fault));
                 }

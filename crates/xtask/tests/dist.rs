@@ -1,23 +1,16 @@
 //! Packages of a release, made twice, installed in fresh systems and removed again. The binary is that of the tests: that a
 //! release builds a static one is shown where it is made.
 
+mod beside;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use beside::dnslab;
 use rustix::process::geteuid;
-
-fn dnslab() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("dnslab");
-    if !path.exists() {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--package", "dnslab-cli"]);
-        assert!(command.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
-    }
-    path
-}
 
 #[track_caller]
 fn run(command: &mut Command) -> Output {

@@ -1,6 +1,8 @@
 //! `versus`, `truth`, `matrix` and `attack` at smoke size, with the real reflector, BIND and dnsperf. Every
 //! work leaves its figures and nothing else, also when it is interrupted. Speed and truth are not judged.
 
+mod beside;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use beside::dnslab;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 
@@ -250,17 +253,6 @@ fn xtask(temporary: &Path, subcommand: &str, dnslab: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.env("TMPDIR", temporary).arg(subcommand).arg("--dnslab").arg(dnslab);
     command
-}
-
-/// The dnslab beside this crate's program. It is built if it is not there, as in `cargo test -p xtask`.
-fn dnslab() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("dnslab");
-    if !path.exists() {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--package", "dnslab-cli"]);
-        assert!(command.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
-    }
-    path
 }
 
 fn temporary(folder: &Path) -> PathBuf {

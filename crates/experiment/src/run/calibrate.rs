@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use dnslab_agent::Agents;
 use dnslab_figures::Histogram;
-use dnslab_lab::{GuardProgram, cpus};
+use dnslab_lab::GuardProgram;
+use dnslab_lab::cpus::{self, Cores};
 use dnslab_load::{LoadResult, Member, Share};
 use dnslab_record::CaseId;
 use dnslab_settings::{Variant, check_text};
@@ -129,12 +130,16 @@ struct Programs<'a> {
     folder: &'a Path,
     agents: Agents,
     lists: RefCell<QueryLists>,
+    /// Of the closed loop: two, if there are CPUs for them.
+    workers: usize,
 }
 
 impl<'a> Programs<'a> {
     fn new(guard: &'a GuardProgram, folder: &'a Path) -> Result<Self, CalibrationError> {
         let agents = Agents::new(guard.clone()).map_err(TargetError::from)?;
-        Ok(Self { guard, folder, agents, lists: RefCell::default() })
+        let split = cpus::split(&cpus::allowed(), &Cores::of_this_machine(), None, None)?;
+        let (lists, workers) = (RefCell::default(), split.load.len().clamp(1, 2));
+        Ok(Self { guard, folder, agents, lists, workers })
     }
 
     /// Compares the medians of the quantiles 0.5 and 0.99 with `expected_ms`, and measures the floor of the
@@ -277,8 +282,7 @@ impl<'a> Programs<'a> {
         shape: Loop,
         repeat: usize,
     ) -> Result<LoadResult, CalibrationError> {
-        let workers = Cpus::of(&self.variant(transport, program, shape, 1)?)?.load.len().min(2);
-        let variant = self.variant(transport, program, shape, workers)?;
+        let variant = self.variant(transport, program, shape)?;
         let (cpus, seed) = (Cpus::of(&variant)?, repeat as u64);
         let queries = self.lists.borrow_mut().of(&variant, seed).map_err(TargetError::from)?;
         let (repetition, position) = (u32::try_from(repeat).unwrap_or(u32::MAX), 0);
@@ -292,7 +296,7 @@ impl<'a> Programs<'a> {
             guard: self.guard,
             agents: &self.agents,
             told: None,
-            sampling: None,
+            max_stacks: None,
         };
         let stop = AtomicBool::new(false);
         let Up { target, hosts, testbed } = case.start(&cpus, &stop)?;
@@ -313,7 +317,6 @@ impl<'a> Programs<'a> {
         transport: Transport,
         (key, program): (&str, &str),
         shape: Loop,
-        workers: usize,
     ) -> Result<Variant, CalibrationError> {
         let shape = match shape {
             Loop::Open(duration) => {
@@ -323,9 +326,10 @@ impl<'a> Programs<'a> {
                 )
             }
             Loop::Closed => format!(
-                "outstanding = {}\nduration = \"{}ms\"\nworkers = {workers}",
+                "outstanding = {}\nduration = \"{}ms\"\nworkers = {}",
                 WINDOW / CLIENTS,
-                CLOSED_DURATION.as_millis()
+                CLOSED_DURATION.as_millis(),
+                self.workers
             ),
         };
         let text = format!(

@@ -51,15 +51,8 @@ pub(super) struct Case<'a> {
     pub(super) agents: &'a Agents,
     /// Where what its queries are told is written, if answers are compared.
     pub(super) told: Option<File>,
-    /// How its server is sampled, if it is.
-    pub(super) sampling: Option<&'a Sampling>,
-}
-
-/// How servers are sampled.
-#[derive(Debug)]
-pub(super) struct Sampling {
-    /// Stacks that are kept of each variant.
-    pub(super) max_stacks: usize,
+    /// Stacks that are kept of it, if its server is sampled.
+    pub(super) max_stacks: Option<usize>,
 }
 
 /// Samples of each host of the load that a record keeps, at most.
@@ -541,7 +534,7 @@ impl Prepared<'_> {
 
     /// Lets perf sample the server from here on, if it is to be sampled.
     pub(super) fn sample(&self, watching: &mut Watching) {
-        if self.case.sampling.is_none() {
+        if self.case.max_stacks.is_none() {
             return;
         }
         let load = &self.case.variant.load;
@@ -608,7 +601,7 @@ impl Prepared<'_> {
             LoadHostSeries { host, resources }
         });
         // A quota of this process holds up no load elsewhere.
-        let is_here = self.up.hosts.is_own();
+        let is_here = self.up.hosts.is_of_this_machine();
         let watched = Watched {
             resources,
             load_hosts: load_hosts.collect(),
@@ -647,7 +640,7 @@ impl Prepared<'_> {
         run: &Observation<'_>,
     ) -> Result<CpuProfile, String> {
         let measured = run.measured;
-        let max_stacks = self.case.sampling.map_or(0, |sampling| sampling.max_stacks);
+        let max_stacks = self.case.max_stacks.unwrap_or(0);
         let kind = self.case.variant.server.kind.started();
         let sampled = Sampled { kind, origin, window: measured.window(), max_stacks };
         let profile = recording.finish(&sampled).map_err(|error| error.to_string())?;

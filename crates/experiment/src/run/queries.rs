@@ -35,8 +35,8 @@ pub(super) struct QueryLists {
     zones: Vec<(Zone, Arc<OwnZone>)>,
     /// Policy zones, by their files.
     policies: Vec<(PathBuf, Arc<PolicyZone>)>,
-    /// Configurations of the user's own, by their servers and files, and whether they ask others.
-    configurations: Vec<((ServerKind, PathBuf, bool), Arc<OwnConfiguration>)>,
+    /// Configurations of the user's own that were read, by their servers and files, and whether they ask others.
+    configurations: Vec<(ServerKind, PathBuf, bool)>,
 }
 
 /// What a load asks.
@@ -50,8 +50,6 @@ pub(super) struct Asked {
     pub(super) zone: Option<Arc<OwnZone>>,
     /// What a started server denies.
     pub(super) policy: Option<Arc<PolicyZone>>,
-    /// The configuration that the user wrote for a started server.
-    pub(super) own: Option<Arc<OwnConfiguration>>,
 }
 
 impl Asked {
@@ -124,19 +122,19 @@ impl QueryLists {
         };
         // Variants that ask the same may have other servers.
         let (zone, policy) = (self.zone(variant)?, self.policy(variant)?);
-        let own = self.configuration(variant)?;
+        self.check_configuration(variant)?;
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
-            return Ok(Asked { zone, policy, own, ..list.clone() });
+            return Ok(Asked { zone, policy, ..list.clone() });
         }
         let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy, own }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
             }
             (_, None) => {
                 let list = make(&source, internet.as_ref(), seed)?;
-                Asked { list: Arc::new(list), clients: None, zone, policy, own }
+                Asked { list: Arc::new(list), clients: None, zone, policy }
             }
             (queries, Some(population)) => {
                 // A zone and a private Internet have a name for each popularity, and need no list of them.
@@ -152,7 +150,7 @@ impl QueryLists {
                         QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy, own }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
             }
         };
         self.made.push((source, asked.clone()));
@@ -176,19 +174,18 @@ impl QueryLists {
         kept(&mut self.policies, path.clone(), |path| policy_zone(path)).map(Some)
     }
 
-    /// The configuration that the user wrote for a variant's server, if he did.
-    fn configuration(
-        &mut self,
-        variant: &Variant,
-    ) -> Result<Option<Arc<OwnConfiguration>>, QueriesError> {
+    /// Reads the configuration that the user wrote for a variant's server, if he did: a wrong one is found before the first
+    /// run. Whoever starts the server reads it by itself.
+    fn check_configuration(&mut self, variant: &Variant) -> Result<(), QueriesError> {
         // One on another host is read there.
         let own = variant.own_configuration().filter(|_| variant.server.host.is_none());
-        let Some((kind, path)) = own else { return Ok(None) };
+        let Some((kind, path)) = own else { return Ok(()) };
         let source = (kind, path.to_owned(), variant.resolves());
-        kept(&mut self.configurations, source, |(kind, path, asks_others)| {
-            Ok(OwnConfiguration::read(*kind, path, *asks_others)?)
-        })
-        .map(Some)
+        if !self.configurations.contains(&source) {
+            OwnConfiguration::read(kind, path, variant.resolves())?;
+            self.configurations.push(source);
+        }
+        Ok(())
     }
 }
 

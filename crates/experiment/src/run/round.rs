@@ -60,7 +60,7 @@ impl Round<'_> {
         let mut main = self.apply(&members, (slices, &[]), stop, &mut observe);
         // In a noisy hour answers take longer than slices allow. The servers are up, and all loads are made again.
         let may_be_repeated =
-            self.cases.iter().all(|case| case.told.is_none() && case.sampling.is_none());
+            self.cases.iter().all(|case| case.told.is_none() && case.max_stacks.is_none());
         if let Some(longer) = longer_slices(&main, slices) {
             self.slices.set(longer);
             if may_be_repeated && !stop.load(Ordering::Relaxed) {

@@ -187,7 +187,6 @@ fn spec(
     spec.connections = super::room::connections(&variant.load);
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
-    spec.own = asked.own.as_deref().cloned();
     // A configuration of one's own has zones of its own.
     let has_own = variant.own_configuration().is_some();
     if spec.upstream.is_none() && spec.root_hints.is_none() && !has_own {

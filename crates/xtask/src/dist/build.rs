@@ -12,7 +12,7 @@ use super::{Release, done, said};
 /// The compiler of releases. Another one makes other octets.
 const TOOLCHAIN: &str = "1.95.0";
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Builds it. Paths of this machine are in none of its octets.
 pub(super) fn binary(release: &Release) -> Result<PathBuf> {
@@ -37,7 +37,6 @@ pub(super) fn binary(release: &Release) -> Result<PathBuf> {
     let flags: Vec<String> = std::iter::once(static_).chain(remapped).collect();
     let mapped = paths.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
     let target_folder = release.scratch.path().join("target");
-    let target_folder = env::var_os("DNSLAB_DIST_TARGET").map_or(target_folder, PathBuf::from);
     let mut cargo = release.command("cargo");
     cargo
         .current_dir(&release.root)
@@ -65,12 +64,12 @@ pub(super) fn stripped(release: &Release, binary: &Path) -> Result<PathBuf> {
 }
 
 /// Why there is no binary for aarch64.
-pub(super) fn lacks_aarch64() -> Option<String> {
+pub(super) fn lacks_aarch64() -> String {
     const OTHER: &str = "aarch64-unknown-linux-gnu";
     let folder = said(Command::new("rustc").args(["--print", "target-libdir", "--target", OTHER]));
     let has_library = folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir());
     match has_library {
-        true => Some("it is not tried on such a machine".to_owned()),
-        false => Some(format!("this toolchain has no standard library of {OTHER}")),
+        true => "it is not tried on such a machine".to_owned(),
+        false => format!("this toolchain has no standard library of {OTHER}"),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::build::TARGET;
 use super::{Release, done, said};
 
 /// How cargo-cyclonedx is told to name its files, and what it makes of that.
@@ -19,7 +20,7 @@ pub(super) fn sbom(release: &Release) -> Result<PathBuf> {
     let mut cyclonedx = release.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5", "--manifest-path"]);
     cyclonedx.arg(&manifest).args(["--override-filename", NAME, "--quiet"]);
-    done(cyclonedx.args(["--target", "x86_64-unknown-linux-gnu"]))?;
+    done(cyclonedx.args(["--target", TARGET]))?;
     let to = release.file(".cdx.json");
     // The folder of this machine is in it.
     let own = release.root.display().to_string();
@@ -42,7 +43,7 @@ const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "COPYRIG
 pub(super) fn licences(release: &Release) -> Result<String> {
     let mut cargo = release.command("cargo");
     cargo.current_dir(&release.root).args(["metadata", "--format-version", "1", "--locked"]);
-    let facts = said(cargo.args(["--filter-platform", "x86_64-unknown-linux-gnu"]))?;
+    let facts = said(cargo.args(["--filter-platform", TARGET]))?;
     let facts: Value = serde_json::from_str(&facts).context("cargo metadata is no JSON")?;
     let mut tree = release.command("cargo");
     tree.current_dir(&release.root).args([
@@ -53,7 +54,7 @@ pub(super) fn licences(release: &Release) -> Result<String> {
         "--prefix",
         "none",
     ]);
-    let tree = said(tree.args(["--edges", "normal", "--target", "x86_64-unknown-linux-gnu"]))?;
+    let tree = said(tree.args(["--edges", "normal", "--target", TARGET]))?;
     let used: Vec<Vec<&str>> = tree.lines().map(|line| line.split(' ').take(2).collect()).collect();
     let mut lines = String::new();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();

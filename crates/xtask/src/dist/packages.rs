@@ -41,7 +41,7 @@ pub(super) fn debian(release: &Release, tree: &Path) -> Result<PathBuf> {
     let root = release.scratch.path().join("deb");
     done(release.command("cp").arg("-a").arg(tree).arg(&root))?;
     fs::create_dir_all(root.join("DEBIAN"))?;
-    let installed = done_kib(tree)?;
+    let installed = kib_of(tree)?;
     let text: String = DESCRIPTION.lines().map(|line| format!(" {line}\n")).collect();
     let control = format!(
         "Package: dnslab\nVersion: {}\nArchitecture: amd64\nMaintainer: the dnslab team\nSection: net\n\
@@ -57,12 +57,12 @@ pub(super) fn debian(release: &Release, tree: &Path) -> Result<PathBuf> {
 }
 
 /// Kibibytes that a tree takes, as Debian counts (Debian Policy, section 5.6.20).
-fn done_kib(tree: &Path) -> Result<u64> {
+fn kib_of(tree: &Path) -> Result<u64> {
     let mut kib = 0;
     for entry in fs::read_dir(tree)? {
         let entry = entry?;
         kib += match entry.file_type()?.is_dir() {
-            true => 1 + done_kib(&entry.path())?,
+            true => 1 + kib_of(&entry.path())?,
             false => entry.metadata()?.len().div_ceil(1024),
         };
     }

@@ -288,7 +288,7 @@ impl Session {
             guard: &self.guard,
             agents: &self.agents,
             told: None,
-            sampling: None,
+            max_stacks: None,
         };
         let said = (|| {
             let cpus = Cpus::of(variant).map_err(|error| error.to_string())?;

@@ -42,7 +42,7 @@ impl Session {
             guard: &self.guard,
             agents: &self.agents,
             told: None,
-            sampling: None,
+            max_stacks: None,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
         let up = case.start(&cpus, stop).map_err(|error| wrong(error.to_string()))?;

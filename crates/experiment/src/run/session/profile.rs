@@ -14,7 +14,7 @@ use dnslab_settings::Variant;
 
 use super::rounds::rounds;
 use super::{Observer, Session, SessionError, seed_of};
-use crate::run::case::{Sampling, is_cut_short};
+use crate::run::case::is_cut_short;
 use crate::run::round::Played;
 
 /// Folder of the servers in the results directory.
@@ -62,8 +62,7 @@ impl Session {
             _ => {
                 observer.profile_begins();
                 let max_stacks = MAX_STACKS.min(MAX_PROFILE_STACKS / variants.len().max(1));
-                let sampling = Sampling { max_stacks };
-                self.sample(&variants, &sampling, &mut found, stop, observer)?;
+                self.sample(&variants, max_stacks, &mut found, stop, observer)?;
             }
         }
         if !stop.load(Ordering::Relaxed) {
@@ -75,7 +74,7 @@ impl Session {
     fn sample(
         &self,
         variants: &[&Variant],
-        sampling: &Sampling,
+        max_stacks: usize,
         found: &mut CpuProfiles,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
@@ -91,7 +90,7 @@ impl Session {
             }
             let variant = |id: &CaseId| self.experiment.variant(&id.variant);
             let runs: Vec<_> = together.iter().filter_map(|id| Some((variant(id)?, id))).collect();
-            let seeded = (seed, Some(sampling));
+            let seeded = (seed, Some(max_stacks));
             let mut observe = |place: usize, live: &LiveLoad<'_>| {
                 observer.interval(&together[place], live);
             };

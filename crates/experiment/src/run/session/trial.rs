@@ -10,7 +10,7 @@ use dnslab_settings::Variant;
 
 use super::rounds::{rounds, tried};
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
-use crate::run::case::{Case, Sampling};
+use crate::run::case::Case;
 use crate::run::open_load::OpenLoad;
 use crate::run::queries::Asked;
 use crate::run::round::{Played, Round};
@@ -139,11 +139,11 @@ impl Session {
         Ok(played.into_iter().map(|played| played.record).collect())
     }
 
-    /// Plays these runs at once, with servers that are sampled if `sampling` says how.
+    /// Plays these runs at once, with servers that are sampled if so many stacks are to be kept of each.
     pub(super) fn play_sampled(
         &self,
         runs: &[(&Variant, &CaseId)],
-        (seed, sampling): (u64, Option<&Sampling>),
+        (seed, max_stacks): (u64, Option<usize>),
         folder: &dyn Fn(&CaseId) -> PathBuf,
         open: &[OpenLoad],
         stop: &AtomicBool,
@@ -166,7 +166,7 @@ impl Session {
                 guard: &self.guard,
                 agents: &self.agents,
                 told: input.answers.take(),
-                sampling,
+                max_stacks,
             }
         });
         let cases = cases.collect();
