@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Lab(lab::Lab),
     /// Start and stop a Prometheus with exporters, to watch runs by
     Monitor(monitoring_stack::MonitorStack),
+    /// Make a page that draws what a Prometheus has of runs, of BIND and of the machine
+    Dashboard(monitoring_stack::Dashboard),
     /// Write the report of a results directory again
     Report(Report),
     /// Give results to other programs

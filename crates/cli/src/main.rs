@@ -18,7 +18,7 @@
 //!   far. `draw` makes a frame. `screen` has the thread that draws when no other has work for its CPU, and the one that
 //!   hears `keys`. `held` takes the terminal, and gives it back whatever happens.
 //! - `plan`, `report`, `export`, `compare`, `history`, `import`, `record`, `profile`, `make`, `serve`, `doctor`, `lab`,
-//!   `monitoring_stack`, `agent`, `man`: the other subcommands.
+//!   `monitoring_stack`, `dashboard`, `agent`, `man`: the other subcommands.
 //! - `manual`, `remedies`: tests that follow each command of the documents, and each remedy that dnslab prints.
 //!
 //! What always holds:
@@ -45,6 +45,7 @@ mod agent;
 mod arguments;
 mod capacity;
 mod compare;
+mod dashboard;
 mod doctor;
 mod exit;
 mod export;
@@ -171,6 +172,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Agent(arguments) => agent::agent(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),
+        Command::Dashboard(arguments) => dashboard::dashboard(&arguments),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut arguments::program(), "dnslab", &mut text);

@@ -68,18 +68,11 @@ fn up(arguments: &MonitorUp) -> Result<Exit, Failure> {
             statistics.port()
         );
     }
-    say!("\nthen look at http://127.0.0.1:{port}/graph?{FIRST_PICTURE}");
-    say!(
-        "for Grafana: the folder grafana of dnslab has the dashboards load, server and variants; \"Import \
-         dashboard\" takes them, or a provider of its provisioning, as in monitoring/grafana"
-    );
+    say!("\nthen look at it:");
+    say!("  dnslab dashboard --prometheus http://127.0.0.1:{port}");
     say!("\n`{}` stops it and keeps the data", call("down", &arguments.folder.folder));
     Ok(Exit::Fine)
 }
-
-/// What Prometheus' own page draws: the answered queries per second of the last quarter of an hour, by variant.
-const FIRST_PICTURE: &str =
-    "g0.expr=max%20by%20(variant)%20(dnslab_answered_per_second)&g0.tab=0&g0.range_input=15m";
 
 fn down(folder: &Path) -> Result<Exit, Failure> {
     let ended = Stack::down(folder).map_err(failure)?;

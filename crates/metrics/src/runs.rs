@@ -85,6 +85,7 @@ pub(crate) struct Gauges {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pace {
     pub(crate) answered_per_second: f64,
+    pub(crate) lost_per_second: f64,
     /// `None` where the server is not watched.
     pub(crate) cpus_used: Option<f64>,
 }
@@ -103,6 +104,7 @@ struct PastInterval {
     end_ns: u64,
     own_ns: u64,
     answered: u64,
+    lost: u64,
     /// CPU time of the server until its end, if that is known.
     cpu_ns: Option<u64>,
 }
@@ -120,6 +122,7 @@ impl LastSecond {
             end_ns,
             own_ns: interval.own_ns.unwrap_or(interval.length_ns),
             answered: interval.answered,
+            lost: interval.lost,
             cpu_ns,
         });
         while let Some(oldest) = self.intervals.front().copied()
@@ -130,9 +133,11 @@ impl LastSecond {
         }
         let own_ns: u64 = self.intervals.iter().map(|past| past.own_ns).sum();
         let answered: u64 = self.intervals.iter().map(|past| past.answered).sum();
+        let lost: u64 = self.intervals.iter().map(|past| past.lost).sum();
         let over_own = |sum: f64| if own_ns == 0 { 0.0 } else { sum / own_ns as f64 };
         Pace {
             answered_per_second: over_own(answered as f64 * SECOND as f64),
+            lost_per_second: over_own(lost as f64 * SECOND as f64),
             cpus_used: cpu_ns
                 .map(|cpu_ns| over_own(cpu_ns.saturating_sub(self.cpu_before_ns) as f64)),
         }
@@ -502,6 +507,7 @@ fn counted(
 /// Takes what goes up and down, and the figures of the server.
 fn measured_now(gauges: &Gauges, take: &mut dyn FnMut(&'static Family, Vec<String>, Value)) {
     take(&ANSWERED_NOW, Vec::new(), Value::Real(gauges.pace.answered_per_second));
+    take(&LOST_NOW, Vec::new(), Value::Real(gauges.pace.lost_per_second));
     if let Some(cpus) = gauges.pace.cpus_used {
         take(&SERVER_CPUS_USED, Vec::new(), Value::Real(cpus));
     }

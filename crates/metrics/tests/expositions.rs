@@ -159,6 +159,7 @@ fn the_pace_is_that_of_the_loads_own_turns() {
             length_ns: 100_000_000,
             own_ns: Some(own_ms * 1_000_000),
             answered,
+            lost: answered / 100,
             ..Interval::default()
         };
         let mut live = live(&latest);
@@ -167,20 +168,17 @@ fn the_pace_is_that_of_the_loads_own_turns() {
         live.server = live.server.map(|server| LiveServer { cpu_ns, ..server });
         let points = metrics.interval(&case(), &live);
         at.extend(points.iter().map(|point| {
-            let pace = gauge(point, "dnslab_answered_per_second");
-            (pace, gauge(point, "dnslab_server_cpus_used"))
+            ["dnslab_answered_per_second", "dnslab_lost_per_second", "dnslab_server_cpus_used"]
+                .map(|name| gauge(point, name))
         }));
     }
-    let at_begin = (Some(0.0), None);
-    assert_eq!(
-        at,
-        [
-            at_begin,
-            (Some(4_000.0), Some(0.75)),
-            (Some(8_000.0), Some(0.75)),
-            (Some(0.0), Some(0.0))
-        ]
-    );
+    let expected = [
+        [Some(0.0), Some(0.0), None],
+        [4_000.0, 40.0, 0.75].map(Some),
+        [8_000.0, 80.0, 0.75].map(Some),
+        [0.0; 3].map(Some),
+    ];
+    assert_eq!(at, expected);
     let mut record = records().swap_remove(0);
     (record.variant, record.repetition) = ("dot".to_owned(), 2);
     let ended = metrics.run_ends(&record);

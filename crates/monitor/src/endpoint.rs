@@ -56,6 +56,44 @@ pub enum EndpointError {
     Token,
 }
 
+/// What keeps a text from being the address of a service over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressFault {
+    /// It is no URL of HTTP.
+    Url,
+    /// Its port is no number from 1 to 65535.
+    Port,
+    /// It holds the name of a user, or a password.
+    Password,
+    /// It has a query: what follows `?`.
+    Query,
+}
+
+/// The address of a service over HTTP, which holds no secret.
+///
+/// # Errors
+/// When it is no such address.
+pub fn http_address(url: &str) -> Result<Uri, AddressFault> {
+    let uri: Uri = url.parse().map_err(|_| AddressFault::Url)?;
+    let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+    if !is_http || uri.host().is_none() {
+        return Err(AddressFault::Url);
+    }
+    if uri.query().is_some() {
+        return Err(AddressFault::Query);
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(AddressFault::Password);
+    }
+    // A port that is no number is none for `http`, and the digits stay behind the host.
+    let after = uri.authority().zip(uri.host());
+    let after = after.and_then(|(all, host)| all.as_str().strip_prefix(host));
+    if after.is_some_and(|after| !after.is_empty()) && uri.port_u16().is_none_or(|port| port == 0) {
+        return Err(AddressFault::Port);
+    }
+    Ok(uri)
+}
+
 /// Where to push to.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -90,26 +128,12 @@ impl Endpoint {
         headers: Option<&str>,
         token: Option<&str>,
     ) -> Result<Self, EndpointError> {
-        let wrong = || EndpointError::Url { url: url.to_owned() };
-        let uri: Uri = url.parse().map_err(|_| wrong())?;
-        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-        if !is_http || uri.host().is_none() {
-            return Err(wrong());
-        }
-        if uri.query().is_some() {
-            return Err(EndpointError::Query);
-        }
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-            return Err(EndpointError::Password);
-        }
-        // A port that is no number is none for `http`, and the digits stay behind the host.
-        let after = uri.authority().zip(uri.host());
-        let after = after.and_then(|(all, host)| all.as_str().strip_prefix(host));
-        if after.is_some_and(|after| !after.is_empty())
-            && uri.port_u16().is_none_or(|port| port == 0)
-        {
-            return Err(EndpointError::Port);
-        }
+        let uri = http_address(url).map_err(|fault| match fault {
+            AddressFault::Url => EndpointError::Url { url: url.to_owned() },
+            AddressFault::Port => EndpointError::Port,
+            AddressFault::Password => EndpointError::Password,
+            AddressFault::Query => EndpointError::Query,
+        })?;
         let mut all = Vec::new();
         for (number, line) in headers.unwrap_or_default().lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {

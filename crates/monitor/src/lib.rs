@@ -16,6 +16,6 @@ mod endpoint;
 mod listener;
 mod pusher;
 
-pub use endpoint::{Endpoint, EndpointError};
+pub use endpoint::{AddressFault, Endpoint, EndpointError, http_address};
 pub use listener::{ListenError, Listener};
 pub use pusher::{PushReport, Pusher, push_all};

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -16,17 +16,19 @@ const shared = {
   write: false,
   charset: "utf8",
 };
-const script = await build({
+const scripts = await build({
   ...shared,
-  entryPoints: ["src/main.ts"],
+  // That of the reports, and that of `dnslab dashboard`: two scripts of the same parts, one style sheet.
+  entryPoints: { page: "src/main.ts", dashboard: "src/dashboard.ts" },
+  outdir: dist,
   format: "iife",
   target: ["chrome110", "firefox110", "safari16"],
 });
 const style = await build({ ...shared, entryPoints: ["src/page.css"] });
 
 const files = new Map();
-for (const [name, built] of [["page.js", script], ["page.css", style]]) {
-  const text = built.outputFiles[0].text;
+const outputs = scripts.outputFiles.map(({ path, text }) => [basename(path), text]);
+for (const [name, text] of [...outputs, ["page.css", style.outputFiles[0].text]]) {
   files.set(name, text);
   const hash = createHash("sha256").update(text, "utf8").digest("base64");
   files.set(`${name}.sha256`, `sha256-${hash}\n`);

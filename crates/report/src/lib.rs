@@ -19,8 +19,9 @@
 //! - `table`, `variants`, `chain`, `windows`, `shares`, `sweep`, `scaling`, `counts`, `memory`, `published`: tables and their
 //!   parts. [`number`]: digits.
 //! - `words`: the words for what records hold as figures, one exhaustive match for each enum.
-//! - `page`: the HTML. `chart`: what its script draws. Script and style sheet are made of `page/src`, in `page`
+//! - `page`: the HTML. `chart`: what its script draws. Scripts and style sheet are made of `page/src`, in `page`
 //!   (`npm ci`, then `npm run build`), and committed in `page/dist`, so that the build needs no Node.js.
+//! - `page::dashboard`: the page that draws the dashboards of `grafana`.
 //! - `csv`, `summary_json`, `dns_metrics`, `junit`: files for programs.
 //! - `capacity`, `session_comparison`, `history`, `pooled`, `gate`, `imported`: what further commands show.
 //!
@@ -28,7 +29,8 @@
 //!
 //! - Invariant: the same directory gives the same bytes. Nothing here reads a clock or draws at random.
 //! - Invariant: no statistics are computed here. `dnslab_analysis` has them.
-//! - Invariant: it opens no file but through `dnslab_results`, and its page never loads anything.
+//! - Invariant: it opens no file but through `dnslab_results`, and a page of results never loads anything. That
+//!   of the dashboards asks one Prometheus.
 //! - Invariant: all words about results are here: those of the page, of the terminal, and of each doubt and reason.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -76,7 +78,7 @@ pub use gate::{overall_text, ruling_texts};
 pub use history::history_csv;
 pub use junit::session_comparison_junit;
 pub use markdown::session_comparison_markdown;
-pub use page::{history_page, pooled_page};
+pub use page::{dashboard_page, history_page, pooled_page};
 pub use pooled::pooled_json;
 pub use screen::{
     Line, Look, Piece, Terminal, capacity_screen, history_screen, pooled_screen, screen,

@@ -1,4 +1,4 @@
-//! The arguments of `dnslab monitor`.
+//! The arguments of `dnslab monitor` and `dnslab dashboard`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -55,4 +55,18 @@ pub(crate) struct MonitorUp {
     /// File in which that BIND has the number of its process, for its CPU and memory
     #[arg(long, value_name = "FILE", default_value = "/run/named/named.pid")]
     pub(crate) bind_pid_file: PathBuf,
+}
+
+/// `dnslab dashboard`
+#[derive(Debug, Args)]
+pub(crate) struct Dashboard {
+    /// Address of the Prometheus, or of what has its interface, as the reader's browser reaches it
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    pub(crate) prometheus: String,
+    /// File to write, whole or not at all
+    #[arg(long, short, value_name = "FILE", default_value = "dashboard.html")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
 }

@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
@@ -46,6 +48,7 @@ impl<'a> Stack<'a> {
             format!("--node-exporter-port={node}"),
             format!("--metrics=127.0.0.1:{metrics}"),
             format!("--bind-statistics=127.0.0.1:{statistics}"),
+            format!("--bind-pid-file={}", self.room.path().join("named.pid").display()),
         ]);
         words
     }
@@ -203,9 +206,7 @@ fn from_nothing_to_data_in_every_panel() {
     }
     let url = format!("http://127.0.0.1:{prometheus}/api/v1/write");
     let done = done.prints(&format!("dnslab run encryption --remote-write {url}"));
-    let done = done.prints("the dashboards load, server and variants");
-    let picture = format!("http://127.0.0.1:{prometheus}/graph?g0.expr=");
-    let first = done.prints(&picture).stdout.split_once(&picture).unwrap().1.to_owned();
+    done.prints(&format!("dnslab dashboard --prometheus http://127.0.0.1:{prometheus}"));
     stack.up().exits_with(0).prints("it is up already");
     stack.call("status").exits_with(0).prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
 
@@ -218,7 +219,14 @@ fn from_nothing_to_data_in_every_panel() {
     ));
     let served = format!("127.0.0.1:{metrics}");
     let watched = ["--remote-write", &url, "--metrics-listen", &served];
-    let done = room.dnslab(&[&["run", "./experiment.toml"], &watched[..]].concat()).exits_with(0);
+    let words = [&["run", "./experiment.toml"], &watched[..]].concat();
+    let is_over = AtomicBool::new(false);
+    let done = thread::scope(|scope| {
+        scope.spawn(|| name_the_bind(&room, &is_over));
+        let done = room.dnslab(&words);
+        is_over.store(true, Relaxed);
+        done.exits_with(0)
+    });
     assert!(!done.stdout.contains("remote write:"), "{done}");
     assert!(!done.stdout.contains("have not been fetched"), "{done}");
     valid_records(&room.results(), 2);
@@ -230,8 +238,8 @@ fn from_nothing_to_data_in_every_panel() {
     }
 
     panels_show_the_rates_of_the_records(&stack, &room, begin);
-    let first = first.split('&').next().unwrap().replace("%20", " ");
-    assert_eq!(stack.series(&first, Some(begin)), 2, "{first}");
+    let all = dashboards().keys().map(|name| format!("dnslab-{name}")).collect::<Vec<_>>().join(",");
+    the_page_draws(&room, &format!("http://127.0.0.1:{prometheus}"), &all);
 
     let mut without = Vec::new();
     let mut queries = 0;
@@ -268,6 +276,75 @@ fn from_nothing_to_data_in_every_panel() {
     assert!(stack.series("last_over_time(dnslab_run_info[1h])", None) > 0);
     stack.call("down").exits_with(0);
     stack.call("down").exits_with(0).prints("it is not up");
+    room.wait_for_silence();
+}
+
+/// Writes the process of the BIND that runs into the file where the exporter looks for it, as the BIND of an operator
+/// does.
+fn name_the_bind(room: &Room, is_over: &AtomicBool) {
+    while !is_over.load(Relaxed) {
+        let named = processes_of(room.path()).into_iter().find(|(_, line)| {
+            let program = line.split(' ').next().unwrap_or_default();
+            program.rsplit('/').next() == Some("named")
+        });
+        if let Some((pid, _)) = named {
+            room.write("named.pid", &pid.to_string());
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A page of `dnslab dashboard` shows what a Prometheus has, in a real browser. Each panel of these dashboards has data.
+#[track_caller]
+fn the_page_draws(room: &Room, prometheus: &str, full: &str) {
+    let page = ["dashboard", "--prometheus", prometheus];
+    room.dnslab(&page).exits_with(0).prints("open dashboard.html in a browser");
+    room.dnslab(&page).exits_with(2).complains("dashboard.html exists").complains("--force");
+    room.dnslab(&[&page[..], &["--force"]].concat()).exits_with(0);
+    let mut node = Command::new("node");
+    node.current_dir(in_repository("crates/report/page"));
+    node.args(["--test", "--test-reporter=tap", "test/dashboard.test.mjs"]);
+    node.env("DNSLAB_DASHBOARD", room.path().join("dashboard.html"));
+    node.env("DNSLAB_PROMETHEUS", prometheus).env("DNSLAB_FULL", full);
+    let output = node.output().expect("node is installed");
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("# pass 5\n"), "{prometheus}: {said}");
+}
+
+/// Another receiver of remote write, with the interface of Prometheus for queries.
+#[test]
+fn victoria_metrics_takes_it_and_the_page_draws_it() {
+    let room = Room::with_load();
+    let [address] = free_addresses(Ipv4Addr::LOCALHOST.into());
+    let mut command = Command::new("victoria-metrics");
+    command.arg(format!("-httpListenAddr={address}"));
+    command.arg(format!("-storageDataPath={}", room.path().join("data").display()));
+    // Else it answers as of half a minute ago.
+    command.arg("-search.latencyOffset=0s");
+    let mut receiver = Running::start(command, room.path());
+    let stack = Stack { room: &room, ports: [address.port(); 5] };
+    let up = || stack.get("/api/v1/query", &[("query", "1")]);
+    wait_for("VictoriaMetrics is up", || receiver.so_far(), up);
+    let url = format!("http://{address}/api/v1/write");
+    room.experiment(
+        "repeat.runs = 2\n[load]\nclients = 10\nrate = 500\nduration = \"2s\"\nwarm_up = \"200ms\"\n[[variant]]\n\
+         name = \"udp\"\n[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n",
+    );
+    let done = room.dnslab(&["run", "./experiment.toml", "--remote-write", &url]).exits_with(0);
+    assert!(!done.stdout.contains("remote write:"), "{done}");
+    valid_records(&room.results(), 4);
+    let query = "sum by (variant) (last_over_time(dnslab_queries_total{phase=\"measured\"}[1h]))";
+    let mut expected = BTreeMap::new();
+    for record in records(&room.results()) {
+        let counters = record.measured.unwrap().counters;
+        *expected.entry(record.variant).or_insert(0.0) += counters.outcomes.due as f64;
+    }
+    // What came last can be asked for a moment later.
+    let whole = || (stack.highest(query, None) == expected).then_some(());
+    wait_for("all queries are stored", || format!("{:?}", stack.highest(query, None)), whole);
+    the_page_draws(&room, &format!("http://{address}"), "dnslab-load,dnslab-variants");
+    receiver.signal(Signal::TERM);
+    receiver.finish();
     room.wait_for_silence();
 }
 
@@ -404,7 +481,7 @@ fn schema_check(paths: &[PathBuf]) -> (bool, String) {
 fn dashboards_are_as_grafanas_schema_wants_them() {
     let all = dashboards();
     let names: Vec<&str> = all.keys().map(String::as_str).collect();
-    assert_eq!(names, ["load", "server", "variants"]);
+    assert_eq!(names, ["idm", "load", "server", "variants"]);
     let paths: Vec<PathBuf> =
         names.iter().map(|name| in_repository(&format!("grafana/{name}.json"))).collect();
     let (is_right, said) = schema_check(&paths);

@@ -70,6 +70,8 @@ export interface ChartOptions {
   over?: (frame: Frame) => SVGElement[];
   /** Charts with the same key move their cursors together. */
   sync?: string;
+  /** What stands beside the name of a line while no place is chosen; by default nothing. */
+  idle?: (curve: Curve) => string;
 }
 
 /** Room around a plot: for the vertical ticks, above, and for the horizontal axis. */
@@ -113,10 +115,15 @@ export class Chart {
 
   private fill(): void {
     const { panels } = this.options;
+    const range = yRange(this.options);
+    // Lines that were hidden stay so, as the cursor and the focus stay where they are.
+    if (this.plots.length === panels.length && panels.every((panel, at) => this.plots[at]?.shows(panel))) {
+      panels.forEach((panel, at) => this.plots[at]?.update(this.options, panel, range));
+      return;
+    }
     this.place.classList.toggle("panels", panels.length > 1);
     this.place.replaceChildren();
     this.plots.length = 0;
-    const range = yRange(this.options);
     const title = this.figure.querySelector("h2, h3")?.textContent ?? "chart";
     for (const panel of panels) {
       const plot = new Plot(this.options, panel, range, `${title} ${panel.title}`.trim());
@@ -162,9 +169,9 @@ class Plot {
   private at: number | null = null;
 
   constructor(
-    private readonly options: ChartOptions,
-    private readonly panel: Panel,
-    private readonly range: [number, number],
+    private options: ChartOptions,
+    private panel: Panel,
+    private range: [number, number],
     title: string,
   ) {
     this.element.className = "panel";
@@ -174,6 +181,18 @@ class Plot {
     this.place.setAttribute("aria-label", `${title}: arrow keys move along the chart`);
     this.element.append(this.legend(), this.place);
     this.listen();
+  }
+
+  /** True if its lines have the names of those of a panel. */
+  shows(panel: Panel): boolean {
+    const { lines } = this.panel;
+    return lines.length === panel.lines.length && panel.lines.every(({ label }, at) => lines[at]?.label === label);
+  }
+
+  /** Draws other figures of lines of the same names. */
+  update(options: ChartOptions, panel: Panel, range: [number, number]): void {
+    [this.options, this.panel, this.range] = [options, panel, range];
+    this.draw();
   }
 
   /** Draws all of it, as wide as its place. */
@@ -219,7 +238,7 @@ class Plot {
       const mean = at === null ? null : line.curve.mean[at];
       const [low, high] = at === null ? [null, null] : [line.curve.low?.[at], line.curve.high?.[at]];
       if (!output) return;
-      output.textContent = mean == null ? "" : options.yText(mean);
+      output.textContent = mean != null ? options.yText(mean) : at === null ? (options.idle?.(line.curve) ?? "") : "";
       output.title =
         low == null || high == null ? "" : `${options.yText(low)} to ${options.yText(high)}`;
       if (mean == null || x === undefined || !frame || this.hidden.has(place)) return;
@@ -261,9 +280,9 @@ class Plot {
   }
 
   private listen(): void {
-    const { place, options } = this;
+    const { place } = this;
     place.addEventListener("pointermove", (event) => {
-      const { frame } = this;
+      const { frame, options } = this;
       if (!frame) return;
       const left = event.clientX - place.getBoundingClientRect().left;
       let nearest = 0;
@@ -278,7 +297,7 @@ class Plot {
       const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 }[event.key];
       if (steps === undefined) return;
       event.preventDefault();
-      const last = options.x.length - 1;
+      const last = this.options.x.length - 1;
       const from = this.at ?? (steps > 0 ? -1 : last + 1);
       this.onMove(Math.min(Math.max(from + steps, 0), last));
     });

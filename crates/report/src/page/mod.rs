@@ -6,6 +6,7 @@ mod chain;
 mod connections;
 mod counts;
 mod cpu;
+mod dashboard;
 mod differences;
 mod evidence;
 mod figures;
@@ -43,6 +44,7 @@ use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
 
 pub(crate) use group::{COLOURS, Group, Grouping};
+pub use dashboard::dashboard_page;
 pub use history::history_page;
 pub(crate) use html::collapsed_text;
 pub use pooled::pooled_page;
