@@ -34,10 +34,14 @@ fn address(url: &str) -> Result<&str, String> {
             Some(above) => format!("{what} ends with {WRITE}\n  hint:    give it as {above}"),
         },
         Err(AddressFault::Url) => {
-            format!("`{url}` is no address of a Prometheus\n  hint:    give a URL as http://127.0.0.1:9090")
+            format!(
+                "`{url}` is no address of a Prometheus\n  hint:    give a URL as http://127.0.0.1:9090"
+            )
         }
         Err(AddressFault::Port) => {
-            format!("{what} has a port that cannot be\n  hint:    a port is a number from 1 to 65535")
+            format!(
+                "{what} has a port that cannot be\n  hint:    a port is a number from 1 to 65535"
+            )
         }
         Err(AddressFault::Password) => format!(
             "{what} holds a password, which the page would show to each reader\n  hint:    take a tunnel to it: ssh \

@@ -57,6 +57,7 @@ mod interrupts;
 mod launch;
 pub mod monitoring;
 pub mod network;
+mod package;
 pub mod perf;
 pub mod ports;
 mod privileges;

@@ -65,7 +65,7 @@ pub enum PerfError {
     /// There is no perf.
     #[error(
         "perf is not installed: on Debian, `apt-get install linux-perf`; on Ubuntu, \
-         `apt-get install linux-tools-$(uname -r)`"
+         `apt-get install linux-tools-$(uname -r)`; on Fedora, `dnf install perf`"
     )]
     NotInstalled,
     /// The program does not work.

@@ -8,8 +8,9 @@ use std::process::Command;
 use dnslab_settings::ZoneSigning;
 
 use crate::error::LabError;
+use crate::package::Remedy;
 
-const REMEDY: &str = "on Debian: apt-get install bind9-utils";
+const REMEDY: Remedy = Remedy::Package { debian: "bind9-utils", fedora: "bind-dnssec-utils" };
 
 /// Octets of what a program said that stand in an error.
 const MAX_SAID: usize = 1_000;
@@ -51,7 +52,7 @@ fn run(program: &str, words: &[&str], folder: &Path) -> Result<(), String> {
     let output = Command::new(program).args(words).current_dir(folder).output();
     let output = output.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("{program} is not installed\n  hint:    {REMEDY}")
+            format!("{program} is not installed\n  hint:    {}", REMEDY.text())
         }
         _ => format!("{program}: {error}"),
     })?;

@@ -238,7 +238,8 @@ fn from_nothing_to_data_in_every_panel() {
     }
 
     panels_show_the_rates_of_the_records(&stack, &room, begin);
-    let all = dashboards().keys().map(|name| format!("dnslab-{name}")).collect::<Vec<_>>().join(",");
+    let all =
+        dashboards().keys().map(|name| format!("dnslab-{name}")).collect::<Vec<_>>().join(",");
     the_page_draws(&room, &format!("http://127.0.0.1:{prometheus}"), &all);
 
     let mut without = Vec::new();

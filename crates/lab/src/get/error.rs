@@ -16,7 +16,7 @@ pub enum GetError {
         /// The program.
         tool: &'static str,
         /// How to get it.
-        hint: &'static str,
+        hint: String,
     },
     /// debootstrap needs root.
     #[error(

@@ -23,6 +23,7 @@ use crate::ending::Ending;
 use crate::file_system::FileSystem;
 use crate::guarded::{GuardProgram, GuardSpec};
 use crate::launch::Environment;
+use crate::package::Remedy;
 use crate::privileges::{self, RunAs, missing_rights};
 use crate::process::RunningProcess;
 use crate::root::Root;
@@ -120,7 +121,7 @@ fn check_tool(recipe: &Recipe) -> Result<(), GetError> {
     match recipe.source {
         Source::Debian { .. } => {
             if find_tool("debootstrap").is_none() {
-                let hint = "on Debian: apt-get install debootstrap";
+                let hint = Remedy::Package { debian: "debootstrap", fedora: "debootstrap" }.text();
                 return Err(GetError::NoTool { name: recipe.name(), tool: "debootstrap", hint });
             }
             let missing = missing_rights();
@@ -130,7 +131,8 @@ fn check_tool(recipe: &Recipe) -> Result<(), GetError> {
             keyring().map(|_| ())
         }
         Source::Go { .. } if find_tool("go").is_none() => {
-            let hint = "install Go 1.26 or later from https://go.dev/dl and put it in PATH";
+            let hint =
+                "install Go 1.26 or later from https://go.dev/dl and put it in PATH".to_owned();
             Err(GetError::NoTool { name: recipe.name(), tool: "go", hint })
         }
         Source::Go { .. } => Ok(()),

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::ip::run_ip;
+use crate::package::Remedy;
 
 /// The device that TUN devices are made through, for links in user space.
 const TUN: &str = "/dev/net/tun";
@@ -26,10 +27,12 @@ fn attempt() -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("network namespaces take root's privileges: run dnslab as root".to_owned());
     }
-    for (program, package) in [("ip", "iproute2"), ("unshare", "util-linux")] {
+    let iproute = Remedy::Package { debian: "iproute2", fedora: "iproute" };
+    let util_linux = Remedy::Package { debian: "util-linux", fedora: "util-linux" };
+    for (program, remedy) in [("ip", iproute), ("unshare", util_linux)] {
         // Both say their version to this option.
         if Command::new(program).arg("-V").output().is_err() {
-            return Err(format!("`{program}` is missing: on Debian, apt-get install {package}"));
+            return Err(format!("`{program}` is missing: {}", remedy.text()));
         }
     }
     // In a container, root may lack either capability.

@@ -13,13 +13,14 @@ use super::rendered::Rendered;
 use super::spec::{ROOT_HINTS, RootHints, ServerSpec};
 use super::version::Version;
 use crate::guarded::GuardProgram;
+use crate::package::Remedy;
 use crate::users::User;
 
 /// What is the same for every version of a server.
 pub(crate) struct Facts {
     pub(crate) kind: ServerKind,
     /// How to install it.
-    pub(crate) remedy: &'static str,
+    pub(crate) remedy: Remedy,
     /// The argument that makes it say its version.
     pub(crate) version_argument: &'static str,
     /// Where it publishes its counters, for the record; `None` if it publishes none.

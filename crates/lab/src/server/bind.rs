@@ -24,6 +24,7 @@ use super::spec::{
 use super::version::Version;
 use super::{bind_logging, bind_statistics, named_conf};
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "named.conf";
 
@@ -37,7 +38,7 @@ impl Adapter for Bind {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Bind,
-            remedy: "on Debian: apt-get install bind9",
+            remedy: Remedy::Package { debian: "bind9", fedora: "bind" },
             version_argument: "-v",
             counter_source: Some("BIND's statistics channel"),
         }

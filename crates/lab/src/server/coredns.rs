@@ -19,6 +19,7 @@ use super::rendered::Rendered;
 use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "Corefile";
 
@@ -40,7 +41,7 @@ impl Adapter for CoreDns {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::CoreDns,
-            remedy: "`dnslab lab get coredns` fetches it",
+            remedy: Remedy::Other("`dnslab lab get coredns` fetches it"),
             version_argument: "-version",
             counter_source: Some("the plugin prometheus of CoreDNS"),
         }

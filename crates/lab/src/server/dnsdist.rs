@@ -18,6 +18,7 @@ use super::rendered::Rendered;
 use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "dnsdist.conf";
 
@@ -31,7 +32,7 @@ impl Adapter for Dnsdist {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Dnsdist,
-            remedy: "on Debian: apt-get install dnsdist",
+            remedy: Remedy::Package { debian: "dnsdist", fedora: "dnsdist" },
             version_argument: "--version",
             counter_source: Some("/metrics of dnsdist's web server"),
         }

@@ -16,6 +16,7 @@ use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::{ServerSpec, Upstream};
 use super::version::Version;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "dnsmasq.conf";
 
@@ -29,7 +30,7 @@ impl Adapter for Dnsmasq {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Dnsmasq,
-            remedy: "on Debian: apt-get install dnsmasq-base",
+            remedy: Remedy::Package { debian: "dnsmasq-base", fedora: "dnsmasq" },
             version_argument: "--version",
             counter_source: Some(
                 "hits.bind, misses.bind, auth.bind and servers.bind (CH TXT) of dnsmasq",

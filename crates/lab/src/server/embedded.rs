@@ -18,6 +18,7 @@ use super::rendered::{Rendered, RenderedFile};
 use super::spec::ServerSpec;
 use super::version::Version;
 use crate::certificate;
+use crate::package::Remedy;
 use crate::regular::open_regular;
 
 /// In its folder; written ten times a second.
@@ -38,7 +39,7 @@ impl Adapter for Embedded {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Embedded,
-            remedy: "it is a part of dnslab: build it with `cargo build --release`",
+            remedy: Remedy::Other("it is a part of dnslab: build it with `cargo build --release`"),
             version_argument: "--version",
             counter_source: Some("dnslab serve --counters"),
         }

@@ -197,7 +197,7 @@ fn search(kind: ServerKind) -> Result<PathBuf, LabError> {
             kind: kind.name(),
             program: program.to_owned(),
             looked_in: looked_in(),
-            hint: remedy.to_owned(),
+            hint: remedy.text(),
         })
     })
 }

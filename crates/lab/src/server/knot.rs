@@ -23,6 +23,7 @@ use super::spec::ServerSpec;
 use super::version::Version;
 use crate::asked::Question;
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "knot.conf";
 
@@ -57,7 +58,7 @@ impl Adapter for Knot {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Knot,
-            remedy: "on Debian: apt-get install knot",
+            remedy: Remedy::Package { debian: "knot", fedora: "knot" },
             version_argument: "--version",
             counter_source: Some("knotc stats"),
         }

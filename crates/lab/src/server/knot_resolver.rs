@@ -28,6 +28,7 @@ use super::rendered::{Rendered, RenderedFile};
 use super::spec::{POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "kresd.conf";
 
@@ -48,7 +49,7 @@ impl Adapter for KnotResolver {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::KnotResolver,
-            remedy: "on Debian: apt-get install knot-resolver",
+            remedy: Remedy::Package { debian: "knot-resolver", fedora: "knot-resolver" },
             version_argument: "-V",
             counter_source: Some("worker.stats() and stats.list() at kresd's control sockets"),
         }

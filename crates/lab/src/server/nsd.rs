@@ -18,6 +18,7 @@ use super::rendered::Rendered;
 use super::spec::ServerSpec;
 use super::version::Version;
 use crate::certificate;
+use crate::package::Remedy;
 
 const CONFIGURATION: &str = "nsd.conf";
 
@@ -29,7 +30,7 @@ impl Adapter for Nsd {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Nsd,
-            remedy: "on Debian: apt-get install nsd",
+            remedy: Remedy::Package { debian: "nsd", fedora: "nsd" },
             version_argument: "-v",
             counter_source: Some("nsd-control stats_noreset"),
         }

@@ -18,6 +18,7 @@ use super::metrics::Metrics;
 use super::rendered::{Rendered, RenderedFile};
 use super::spec::{ServerSpec, Signatures};
 use super::version::Version;
+use crate::package::Remedy;
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "pdns.conf";
@@ -38,7 +39,7 @@ impl Adapter for PowerDnsAuthoritative {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::PowerDnsAuthoritative,
-            remedy: "on Debian: apt-get install pdns-server pdns-backend-bind",
+            remedy: Remedy::Package { debian: "pdns-server pdns-backend-bind", fedora: "pdns" },
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Authoritative Server's web server"),
         }

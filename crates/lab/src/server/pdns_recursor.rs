@@ -21,6 +21,7 @@ use super::pdns_auth;
 use super::rendered::{Rendered, RenderedFile};
 use super::spec::{POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, Upstream};
 use super::version::Version;
+use crate::package::Remedy;
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "recursor.conf";
@@ -41,7 +42,7 @@ impl Adapter for PowerDnsRecursor {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::PowerDnsRecursor,
-            remedy: "on Debian: apt-get install pdns-recursor",
+            remedy: Remedy::Package { debian: "pdns-recursor", fedora: "pdns-recursor" },
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Recursor's web server"),
         }

@@ -12,6 +12,7 @@ use super::cost_rows::{CostRow, library};
 use super::rendered::Rendered;
 use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
+use crate::package::Remedy;
 
 /// The ending makes it YAML.
 const CONFIGURATION: &str = "stubby.yml";
@@ -22,7 +23,7 @@ impl Adapter for Stubby {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Stubby,
-            remedy: "on Debian: apt-get install stubby",
+            remedy: Remedy::Package { debian: "stubby", fedora: "getdns-stubby" },
             version_argument: "-V",
             counter_source: None,
         }

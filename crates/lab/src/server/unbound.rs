@@ -21,6 +21,7 @@ use super::spec::{
     POLICY_ZONE, PolicyZone, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
 };
 use super::version::Version;
+use crate::package::Remedy;
 use crate::{certificate, launch};
 
 const CONFIGURATION: &str = "unbound.conf";
@@ -43,7 +44,7 @@ impl Adapter for Unbound {
     fn facts(&self) -> Facts {
         Facts {
             kind: ServerKind::Unbound,
-            remedy: "on Debian: apt-get install unbound",
+            remedy: Remedy::Package { debian: "unbound", fedora: "unbound" },
             version_argument: "-V",
             counter_source: Some("unbound-control stats_noreset"),
         }

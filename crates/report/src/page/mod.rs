@@ -43,8 +43,8 @@ use crate::screen::conditions::{conditions, origin};
 use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
 
-pub(crate) use group::{COLOURS, Group, Grouping};
 pub use dashboard::dashboard_page;
+pub(crate) use group::{COLOURS, Group, Grouping};
 pub use history::history_page;
 pub(crate) use html::collapsed_text;
 pub use pooled::pooled_page;
