@@ -1,6 +1,7 @@
 //! The machine, and the time that its hypervisor took during measurements.
 
 use std::fs;
+use std::time::SystemTime;
 
 use dnslab_lab::host;
 use dnslab_record::Fact;
@@ -17,6 +18,28 @@ pub(crate) fn facts() -> Vec<Fact> {
         "CPU frequency governor",
     ];
     host::facts().into_iter().filter(|fact| SHOWN.contains(&fact.name.as_str())).collect()
+}
+
+/// The section of a page of `evidence` that says where and when it was measured: now, on this machine. The site has these
+/// tables of all pages in one (`site/evidence.rs`).
+pub(crate) fn section(dnslab: &str) -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let day = now.split('T').next().unwrap_or_default();
+    table(&facts(), dnslab, day)
+}
+
+fn table(facts: &[Fact], dnslab: &str, day: &str) -> String {
+    let is_first = |fact: &&Fact| ["CPU", "kernel"].contains(&fact.name.as_str());
+    let (first, others): (Vec<&Fact>, Vec<&Fact>) = facts.iter().partition(is_first);
+    let pair = |fact: &&Fact| [fact.name.clone(), fact.value.clone()];
+    let own = [["dnslab", dnslab], ["days", day]].map(|cells| cells.map(str::to_owned));
+    let columns: Vec<[String; 2]> =
+        first.iter().map(pair).chain(own).chain(others.iter().map(pair)).collect();
+    let row = |cell: usize| -> String {
+        columns.iter().map(|column| format!(" {} |", column[cell])).collect()
+    };
+    let (names, values, rule) = (row(0), row(1), " --- |".repeat(columns.len()));
+    format!("## Machines and days\n\n|{names}\n|{rule}\n|{values}\n")
 }
 
 /// Time of one CPU since the machine started, in ticks of the kernel (proc_stat(5)).
@@ -77,6 +100,17 @@ mod tests {
         assert_eq!(after.stolen_since(after), 0.0);
         assert_eq!(CpuTime::parse("cpu1 1 2", "cpu1"), None);
         assert_eq!(CpuTime::parse("cpu10 1 1 1 1 1 1 1 1", "cpu1"), None);
+    }
+
+    #[test]
+    fn the_section_has_a_column_for_each_fact() {
+        let fact = |name: &str, value: &str| Fact { name: name.into(), value: value.into() };
+        let facts = [fact("CPU", "Z80"), fact("CPUs", "2: 0-1"), fact("kernel", "Linux 6.1")];
+        assert_eq!(
+            table(&facts, "dnslab 0.1.0", "2026-11-23"),
+            "## Machines and days\n\n| CPU | kernel | dnslab | days | CPUs |\n\
+             | --- | --- | --- | --- | --- |\n| Z80 | Linux 6.1 | dnslab 0.1.0 | 2026-11-23 | 2: 0-1 |\n"
+        );
     }
 
     #[test]

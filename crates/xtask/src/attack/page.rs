@@ -217,17 +217,15 @@ const TESTS: [(&str, &[&str]); 28] = [
 ];
 
 pub(super) fn page(found: &Found, version: &str) -> String {
-    let facts = machine::facts();
-    let facts: Vec<String> =
-        facts.iter().map(|fact| format!("{}: {}", fact.name, fact.value)).collect();
     let faults = found.faults().count();
     let mut page = format!(
-        "# Attacks\n\nWritten by `cargo xtask attack`. {version}. {}.\n\n{faults} faults were found.\n\n\
-         ## `kill -9` at {} instants\n\n\
+        "# Attacks\n\n<!-- Written by `cargo xtask attack`. Changes by hand are lost. -->\n\n\
+         dnslab is killed, gets disks that fill up, and is asked for too much, many times each.\n\n\
+         {faults} faults were found.\n\n{}\n## `kill -9` at {} instants\n\n\
          An experiment of four runs is killed, at instants spread over its length. Nothing may be left \
          running, `dnslab run --resume` must complete it, and no finished record may change.\n\n\
          | server | killed after | runs that were over | survived |\n| --- | --- | --- | --- |\n",
-        facts.join("; "),
+        machine::section(version),
         found.kills.len()
     );
     for Kill { kind, after, finished, faults } in &found.kills {

@@ -70,7 +70,7 @@ pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
         }
     }
     let is_right = rows.iter().all(Row::is_right);
-    let page = table::page(&rows, &machine::facts(), &dnslab.version);
+    let page = table::page(&rows, &machine::section(&dnslab.version));
     if options.folder.is_none() {
         // Below the rows that were printed as they came.
         println!();

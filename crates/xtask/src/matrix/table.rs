@@ -1,6 +1,5 @@
 //! The matrix as lines and as a page.
 
-use dnslab_record::Fact;
 use dnslab_wire::Transport;
 
 #[derive(Debug)]
@@ -76,22 +75,21 @@ impl Row {
     }
 }
 
-pub(super) fn page(rows: &[Row], machine: &[Fact], version: &str) -> String {
-    let facts: Vec<String> =
-        machine.iter().map(|fact| format!("{}: {}", fact.name, fact.value)).collect();
+/// `machine` says where and when it was measured.
+pub(super) fn page(rows: &[Row], machine: &str) -> String {
     let wrong = rows.iter().filter(|row| !row.is_right()).count();
     let asked = rows.iter().filter(|row| matches!(row.cell, Cell::Asked(_))).count();
     let mut page = format!(
         "# Servers and transports\n\n\
-         Written by `cargo xtask matrix`. Every server is asked over every transport of its installed \
-         version, in a closed loop of so many clients with so many queries outstanding each, and foreign \
-         clients ask dnslab's own server. A row is right if no query was lost, no answer was wrong, and \
+         <!-- Written by `cargo xtask matrix`. Changes by hand are lost. -->\n\n\
+         Every server is asked over every transport of its installed version, and foreign clients ask \
+         dnslab's own server. The load is a closed loop of so many clients with so many queries \
+         outstanding each. A row is right if no query was lost, no answer was wrong, and \
          the server counted as many queries as the client sent. A server that loses queries by its design \
          has the reason in its row. Servers that count nothing, or not all transports apart, have a `-`.\n\n\
-         {asked} rows were asked, {wrong} rows are not right. {version}. {}.\n\n\
+         {asked} rows were asked, {wrong} rows are not right.\n\n{machine}\n## Served\n\n\
          | server | transport | clients x outstanding | sent | answered | lost | wrong | counted by the \
          server | right |\n| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n",
-        facts.join("; "),
     );
     let is_served = |row: &&Row| !matches!(row.cell, Cell::NotServed(_));
     for row in rows.iter().filter(is_served) {
