@@ -30,6 +30,22 @@ pub(crate) enum Command {
     Attack(AttackOptions),
     /// Make a release: a static binary, and packages of it
     Dist(DistOptions),
+    /// Make the site: the documents as a book, with a report to click and the evidence
+    Site(SiteOptions),
+}
+
+/// `cargo xtask site`
+#[derive(Debug, Args)]
+pub(crate) struct SiteOptions {
+    /// Folder of the site, new or empty [default: target/site, which is made anew]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Show the report of these results [default: of the default experiment, which is run]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "dnslab")]
+    pub(crate) results: Option<PathBuf>,
+    /// The dnslab that runs it [default: built by cargo with the profile dist]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dnslab: Option<PathBuf>,
 }
 
 /// `cargo xtask dist`

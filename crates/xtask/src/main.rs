@@ -4,7 +4,8 @@
 //! - `cargo xtask truth`: experiments whose truth is known (`evidence/TRUTH.md`),
 //! - `cargo xtask matrix`: every server over every transport (`evidence/MATRIX.md`),
 //! - `cargo xtask attack`: kills, full disks and oversized input (`evidence/ATTACKS.md`),
-//! - `cargo xtask dist`: a static binary, and packages of it.
+//! - `cargo xtask dist`: a static binary, and packages of it,
+//! - `cargo xtask site`: the documents as pages for a browser.
 //!
 //! It uses dnslab through its command line, and starts everything else itself. No other crate depends on this
 //! one.
@@ -17,6 +18,7 @@ mod dist;
 mod machine;
 mod matrix;
 mod process;
+mod site;
 mod sys;
 mod truth;
 mod versus;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Matrix(options) => matrix::matrix(&options),
         Command::Attack(options) => attack::attack(&options),
         Command::Dist(options) => dist::dist(&options),
+        Command::Site(options) => site::site(&options),
         Command::Truth(options) => truth::truth(&options).map(|()| true),
     };
     match done {

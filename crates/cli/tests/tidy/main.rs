@@ -359,7 +359,7 @@ fn anchors(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a summary of mdBook: documents that it names more or less than once, and links with an anchor,
-/// which it would take for files.
+/// which it would take for files. Whether what lies in other folders exists is the matter of [`dead_links`].
 fn wrong_summary(summary: &str, documents: &[&str]) -> Vec<Finding> {
     let links = summary.lines().enumerate().filter_map(|(number, line)| {
         let target = line.split_once("](")?.1.split(')').next()?;
@@ -372,7 +372,7 @@ fn wrong_summary(summary: &str, documents: &[&str]) -> Vec<Finding> {
             format!("`{target}`: a chapter is a whole file: leave the anchor out")
         } else if links[..place].iter().any(|(_, earlier)| earlier == target) {
             format!("`{target}` is a chapter already: name it once")
-        } else if !documents.contains(target) {
+        } else if !documents.contains(target) && !target.starts_with("../") {
             format!("`{target}` is no document: mend the line")
         } else {
             continue;
@@ -571,5 +571,6 @@ mod tests {
         check("# Summary\n[a](A.md)\n- [b](B.md)\n", &[]);
         check("# Summary\n[a](A.md)\n- [b](B.md)\n  - [a](A.md)\n- [c](C.md)\n", &[4, 5]);
         check("[a](A.md#b)\n[b](B.md)", &[1, 1]);
+        check("[a](A.md)\n[b](B.md)\n[c](../C.md)\n[c](../C.md)", &[4]);
     }
 }
