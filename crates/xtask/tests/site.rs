@@ -45,15 +45,3 @@ fn every_page_of_the_site_is_whole() {
     let complaint = String::from_utf8_lossy(&again.stderr);
     assert!(!again.status.success() && complaint.contains("is not empty"), "{complaint}");
 }
-
-#[test]
-fn who_cites_cites_this_version() {
-    let version = env!("CARGO_PKG_VERSION");
-    for (path, line) in [
-        ("CITATION.cff", format!("\nversion: {version}\n")),
-        ("docs/VERSIONS.md", format!("  version = {{{version}}}\n")),
-    ] {
-        let text = fs::read_to_string(root().join(path)).unwrap();
-        assert!(text.contains(&line), "{path} lacks `{}`", line.trim());
-    }
-}

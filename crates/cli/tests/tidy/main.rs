@@ -149,6 +149,34 @@ fn what_has_a_name_and_many_lines_is_a_function() {
     }
 }
 
+/// Places that name the version of a release, and no other one.
+#[test]
+fn the_version_is_named_alike() {
+    let version = env!("CARGO_PKG_VERSION");
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let changes = read("CHANGELOG.md");
+    let heading = changes.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
+    let date = heading.strip_prefix(&format!("{version}, "));
+    let date = date.unwrap_or_else(|| panic!("CHANGELOG.md begins with `{heading}`"));
+    let citation = match date {
+        "not yet released" => format!("\nversion: {version}\nlicense"),
+        date => format!("\nversion: {version}\ndate-released: {date}\n"),
+    };
+    for (path, text) in [
+        ("CITATION.cff", citation),
+        ("docs/VERSIONS.md", format!("  version = {{{version}}}")),
+        ("docs/VERSIONS.md", format!("Measured with dnslab {version},")),
+        ("action.yml", format!("default: {version}\n")),
+        ("templates/gate.yml", format!("default: {version}\n")),
+        ("docs/GATE.md", format!("/dnslab/{version}\n")),
+        ("kubernetes/README.md", format!("dnslab-{version}-oci.tar")),
+        ("kubernetes/base/load.yaml", format!("dnslab:{version}\n")),
+        ("kubernetes/compare/job.yaml", format!("dnslab:{version}\n")),
+    ] {
+        assert!(read(path).contains(&text), "{path} lacks `{}`", text.trim());
+    }
+}
+
 #[test]
 fn messages_of_commits_keep_the_rules() {
     let wrong = commits::since_the_rule(&root()).as_deref().map(commits::wrong);

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_record::{RunRecord, Session};
 use dnslab_report::write_report;
 use dnslab_results::ResultsDirectory;
 
@@ -44,28 +43,6 @@ fn the_report_of_a_sample_is_as_ever() {
         differences.is_empty(),
         "{differences}to write these files anew: `DNSLAB_BLESS=1 cargo test -p dnslab-report golden`"
     );
-}
-
-/// What is read and written again is the same, octet by octet: no key is lost, and none is made up.
-#[test]
-fn records_are_written_as_they_were_read() {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
-    for version in SAMPLES {
-        let runs = fs::read_dir(samples.join(version).join("runs")).unwrap();
-        for run in runs.map(|run| run.unwrap().path().join("record.json")) {
-            same::<RunRecord>(&run);
-        }
-        same::<Session>(&samples.join(version).join("session.json"));
-    }
-}
-
-fn same<T: serde::Serialize + serde::de::DeserializeOwned>(path: &Path) {
-    let text = fs::read_to_string(path).unwrap();
-    let read: T = serde_json::from_str(&text).unwrap();
-    let written = serde_json::to_string_pretty(&read).unwrap() + "\n";
-    if let Some(found) = difference(path, &written) {
-        panic!("{found}");
-    }
 }
 
 /// Where a text first differs from the committed file, `None` if nowhere. With `DNSLAB_BLESS` set,

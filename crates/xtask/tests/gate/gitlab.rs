@@ -29,13 +29,6 @@ text = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: values[found[1]], text
 json.dump(yaml.safe_load(text), sys.stdout)
 "##;
 
-/// The header of the component.
-pub(crate) fn specification() -> Value {
-    let script = "import json, sys, yaml\n\
-        json.dump(next(yaml.safe_load_all(open(sys.argv[1]))), sys.stdout)";
-    python(script, COMPONENT, &Value::Null).unwrap()
-}
-
 /// What GitLab shows of a job.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Status {

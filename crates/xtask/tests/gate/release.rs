@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::beside::dnslab;
 
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Owner and name of the repository of the action.
 pub(crate) const REPOSITORY: &str = "owner/dnslab";
