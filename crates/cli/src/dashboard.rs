@@ -29,6 +29,12 @@ fn address(url: &str) -> Result<&str, String> {
     let address = url.trim_end_matches('/');
     let what = "the address of the Prometheus";
     let fault = match http_address(address) {
+        // They would end what the page's policy allows, or be no part of what it asks.
+        Ok(_) if address.contains(['#', ';', ',', '*', '\'', '"']) => {
+            format!(
+                "{what} has a character that the page cannot have there\n  hint:    leave out # ; , * ' and \""
+            )
+        }
         Ok(_) => match address.strip_suffix(WRITE) {
             None => return Ok(address),
             Some(above) => format!("{what} ends with {WRITE}\n  hint:    give it as {above}"),
@@ -68,6 +74,9 @@ mod tests {
             ("http://127.0.0.1:99999", "a port is a number from 1 to 65535"),
             ("http://ann:secret@127.0.0.1:9090", "holds a password"),
             ("http://127.0.0.1:9090/graph?g0.expr=up", "leave out what follows `?`"),
+            ("http://127.0.0.1:9090/#x", "leave out # ; , *"),
+            ("http://a;b", "leave out # ; , *"),
+            ("http://h*.x", "leave out # ; , *"),
             ("http://127.0.0.1:9090/api/v1/write", "give it as http://127.0.0.1:9090"),
         ] {
             let fault = address(url).unwrap_err();

@@ -145,7 +145,8 @@ families! {
         "Queries answered in the last second, by the time of it that was the turn of this load: where loads take turns, \
          and where runs are short, the rate of `dnslab_queries_total` is a part of it";
     LOST_NOW: Gauge None of Load "dnslab_lost_per_second" []
-        "Queries that ended without an answer in the last second, by the time of it that was the turn of this load";
+        "Queries that ended without an answer in the last second, whoever's turn it was: a query that times out has \
+         ended when its time-out is over";
     IN_FLIGHT: Gauge None of Load "dnslab_queries_in_flight" [] "Queries that are due and have not ended";
     OPEN: Gauge None of Load "dnslab_connections_open" [] "Usable connections";
     QUANTILE: Gauge Seconds of Load "dnslab_latency_quantile_seconds" ["level"]

@@ -81,10 +81,11 @@ pub(crate) struct Gauges {
     pub(crate) busiest_worker_ns: Option<u64>,
 }
 
-/// What a load and its server did in the last second, by the time that was the load's turn; all 0 where it had none.
+/// What a load and its server did in the last second, by the time that was the load's turn; 0 where it had none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pace {
     pub(crate) answered_per_second: f64,
+    /// By all of the time, since a query is lost when its time-out is over, maybe in the turn of another load.
     pub(crate) lost_per_second: f64,
     /// `None` where the server is not watched.
     pub(crate) cpus_used: Option<f64>,
@@ -102,6 +103,7 @@ pub(crate) struct LastSecond {
 #[derive(Clone, Copy, Debug)]
 struct PastInterval {
     end_ns: u64,
+    length_ns: u64,
     own_ns: u64,
     answered: u64,
     lost: u64,
@@ -120,6 +122,7 @@ impl LastSecond {
         }
         self.intervals.push_back(PastInterval {
             end_ns,
+            length_ns: interval.length_ns,
             own_ns: interval.own_ns.unwrap_or(interval.length_ns),
             answered: interval.answered,
             lost: interval.lost,
@@ -134,10 +137,11 @@ impl LastSecond {
         let own_ns: u64 = self.intervals.iter().map(|past| past.own_ns).sum();
         let answered: u64 = self.intervals.iter().map(|past| past.answered).sum();
         let lost: u64 = self.intervals.iter().map(|past| past.lost).sum();
+        let length_ns: u64 = self.intervals.iter().map(|past| past.length_ns).sum();
         let over_own = |sum: f64| if own_ns == 0 { 0.0 } else { sum / own_ns as f64 };
         Pace {
             answered_per_second: over_own(answered as f64 * SECOND as f64),
-            lost_per_second: over_own(lost as f64 * SECOND as f64),
+            lost_per_second: lost as f64 * SECOND as f64 / length_ns.max(1) as f64,
             cpus_used: cpu_ns
                 .map(|cpu_ns| over_own(cpu_ns.saturating_sub(self.cpu_before_ns) as f64)),
         }

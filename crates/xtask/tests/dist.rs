@@ -155,6 +155,13 @@ fn check_use(root: &Path) {
     inside(root, "root:root", "bash -nc '. /usr/share/bash-completion/completions/dnslab'");
     let page = inside(root, "root:root", "gzip -dc /usr/share/man/man1/dnslab-run.1.gz");
     assert!(page.starts_with(".ie") || page.contains(".TH"), "{page}");
+    // What the linker puts in is no package of cargo.
+    let licences = inside(root, "root:root", "cat /usr/share/doc/dnslab/copyright");
+    for text in
+        ["the GNU C Library, glibc 2", "GNU Lesser", "the Rust standard library 1", "ring v"]
+    {
+        assert!(licences.contains(text), "{text}");
+    }
 }
 
 fn run_between(mount: &mut Command, unmount: &mut Command, act: impl FnOnce() -> String) {

@@ -307,6 +307,16 @@ fn the_page_draws(room: &Room, prometheus: &str, full: &str) {
     node.args(["--test", "--test-reporter=tap", "test/dashboard.test.mjs"]);
     node.env("DNSLAB_DASHBOARD", room.path().join("dashboard.html"));
     node.env("DNSLAB_PROMETHEUS", prometheus).env("DNSLAB_FULL", full);
+    let records = records(&room.results());
+    let loads = records.iter().flat_map(|record| {
+        let common = record.common_load.as_ref().map(|common| &common.measured);
+        record.measured.iter().chain(common)
+    });
+    let answered = |measured: &Measured| {
+        measured.warm_up.outcomes.answered + measured.counters.outcomes.answered
+    };
+    let answered = loads.map(answered).sum::<u64>();
+    node.env("DNSLAB_ANSWERED", answered.to_string());
     let output = node.output().expect("node is installed");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("# pass 5\n"), "{prometheus}: {said}");

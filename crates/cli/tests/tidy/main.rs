@@ -164,6 +164,7 @@ fn the_version_is_named_alike() {
     };
     for (path, text) in [
         ("CITATION.cff", citation),
+        ("README.md", format!("/dnslab_{version}_amd64.deb ")),
         ("docs/VERSIONS.md", format!("  version = {{{version}}}")),
         ("docs/VERSIONS.md", format!("Measured with dnslab {version},")),
         ("action.yml", format!("default: {version}\n")),

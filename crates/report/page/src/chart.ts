@@ -70,6 +70,8 @@ export interface ChartOptions {
   over?: (frame: Frame) => SVGElement[];
   /** Charts with the same key move their cursors together. */
   sync?: string;
+  /** What the picture is, for those who do not see it. */
+  about?: string;
   /** What stands beside the name of a line while no place is chosen; by default nothing. */
   idle?: (curve: Curve) => string;
 }
@@ -207,7 +209,7 @@ class Plot {
       height: options.height,
       viewBox: `0 0 ${width} ${options.height}`,
       role: "img",
-      "aria-label": "lines over the horizontal axis; the files beside this page have the figures",
+      "aria-label": options.about ?? "lines over the horizontal axis; the files beside this page have the figures",
     });
     picture.append(...shade(options, frame), ...axes(options, range, frame));
     picture.append(...(options.under?.(frame) ?? []));

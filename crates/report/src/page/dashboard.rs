@@ -34,7 +34,8 @@ pub fn dashboard_page(prometheus: &str, version: &str) -> String {
          <div class=\"controls\"><span id=\"variables\"></span>\
          <label>The last <select id=\"range\"></select></label>\
          <label>until <input type=\"datetime-local\" step=\"1\" id=\"until\" title=\"empty: now\"></label>\
-         <label><input type=\"checkbox\" id=\"again\" checked> Ask every 5 s</label></div>\n\
+         <label><input type=\"checkbox\" id=\"again\" checked> Ask every 5 s</label>\
+         <span id=\"as-of\"></span></div>\n\
          <p id=\"problem\" role=\"alert\" hidden></p>\n\
          <noscript><p>This page is drawn by its script: allow it.</p></noscript>\n</main>\n\
          <footer>dnslab {version}, asks {address}</footer>\n\

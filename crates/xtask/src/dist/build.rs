@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use super::{Release, done, said};
 
 /// The compiler of releases. Another one makes other octets.
-const TOOLCHAIN: &str = "1.95.0";
+pub(super) const TOOLCHAIN: &str = "1.95.0";
 
 pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
 

@@ -106,6 +106,9 @@ pub(crate) fn dist(options: &DistOptions) -> Result<bool> {
     tools.extend(options.sign.as_ref().map(|_| &MINISIGN));
     check(&tools)?;
     let release = Release::of(options)?;
+    if options.sign.is_some() && options.dnslab.is_none() {
+        check_source(&release)?;
+    }
     let binary = match &options.dnslab {
         Some(binary) => binary.clone(),
         None => build::binary(&release)?,
@@ -134,8 +137,12 @@ fn sums(release: &Release, files: &[PathBuf], key: Option<&Path>) -> Result<Vec<
     let text = said(digests.current_dir(&release.folder).args(names))?;
     let path = release.file(".sha256");
     fs::write(&path, text)?;
-    let Some(key) = key else { return Ok(vec![path]) };
     let signature = release.file(".sha256.minisig");
+    // One that an earlier release left is of other digests.
+    if signature.exists() {
+        fs::remove_file(&signature)?;
+    }
+    let Some(key) = key else { return Ok(vec![path]) };
     // It asks for the password of the key at the terminal.
     let mut minisign = Command::new(MINISIGN.name);
     minisign.arg("-S").arg("-s").arg(key).arg("-m").arg(&path).arg("-x").arg(&signature);
@@ -145,6 +152,22 @@ fn sums(release: &Release, files: &[PathBuf], key: Option<&Path>) -> Result<Vec<
         bail!("minisign has not signed {}", path.display());
     }
     Ok(vec![path, signature])
+}
+
+/// # Errors
+/// When what is to be signed is not what a commit has, or the version is not yet released.
+fn check_source(release: &Release) -> Result<()> {
+    let mut status = Command::new("git");
+    let changes = said(status.current_dir(&release.root).args(["status", "--porcelain"]))?;
+    if let Some(first) = changes.lines().next() {
+        bail!("`{}` is not committed: a release is that of a commit", first.trim());
+    }
+    let changelog = fs::read_to_string(release.root.join("CHANGELOG.md"))?;
+    let heading = changelog.lines().find(|line| line.starts_with("## ")).unwrap_or_default();
+    if heading.ends_with("not yet released") {
+        bail!("CHANGELOG.md says `{heading}`: write the day of the release");
+    }
+    Ok(())
 }
 
 /// # Errors

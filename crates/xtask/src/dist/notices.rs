@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::build::TARGET;
+use super::build::{TARGET, TOOLCHAIN};
 use super::{Release, done, said};
 
 /// How cargo-cyclonedx is told to name its files, and what it makes of that.
@@ -72,12 +72,31 @@ pub(super) fn licences(release: &Release) -> Result<String> {
         }
     }
     let mut all = format!(
-        "dnslab is under the licences MIT or Apache-2.0, at your choice. It has in it:\n\n{lines}"
+        "dnslab is under the licences MIT or Apache-2.0, at your choice. It has in it:\n\n{lines}{}",
+        linked(release)?
     );
+    texts.entry(c_library_licence()?).or_default().push("the GNU C Library".to_owned());
     for (text, packages) in texts {
         all.push_str(&format!("\n\n==== {}\n\n{}\n", packages.join(", "), text.trim_end()));
     }
     Ok(all)
+}
+
+/// What the linker puts into the binary besides packages of cargo.
+fn linked(release: &Release) -> Result<String> {
+    let glibc = said(release.command("getconf").arg("GNU_LIBC_VERSION"))?;
+    Ok(format!(
+        "the Rust standard library {TOOLCHAIN}: MIT OR Apache-2.0, https://github.com/rust-lang/rust\n\
+         the GNU C Library, {}: LGPL-2.1-or-later, https://www.gnu.org/software/libc. To link another one, build dnslab from \
+         its source.\n",
+        glibc.trim()
+    ))
+}
+
+/// The licence of the C library, as Debian has it.
+fn c_library_licence() -> Result<String> {
+    const PATH: &str = "/usr/share/doc/libc6/copyright";
+    fs::read_to_string(PATH).with_context(|| format!("cannot read {PATH}: dist needs Debian"))
 }
 
 fn texts_of(manifest: &Path) -> Result<Vec<String>> {

@@ -95,9 +95,9 @@ fn the_weak_form_in_both() {
         assert!(Path::new(&job.output("junit")).is_file(), "{}", done.said);
         match (code, may_pass) {
             (0, _) => assert!(!done.said.contains("\n::"), "{}", done.said),
-            (_, true) => drop(done.says("::warning title=dnslab, cannot tell::")),
-            (3, _) => drop(done.says("::error title=dnslab, cannot tell::")),
-            _ => drop(done.says("::error title=dnslab, worse::")),
+            (_, true) => drop(done.says("::warning title=dnslab%2C cannot tell::")),
+            (3, _) => drop(done.says("::error title=dnslab%2C cannot tell::")),
+            _ => drop(done.says("::error title=dnslab%2C worse::")),
         }
 
         let results = format!("gitlab{number}");
@@ -151,7 +151,7 @@ fn the_strong_form_in_both() {
     // What only shows a plan has judged nothing.
     let given_now = with(&[("arguments", "--dry-run"), ("results", "plan")]);
     let done = github::Job::new(servers.path()).run(&given_now).exits_with(2);
-    done.says("::error title=dnslab, input arguments::");
+    done.says("::error title=dnslab%2C input arguments::");
     let given_now = with(&[("arguments", "--dry-run"), ("results", "gitlab-plan")]);
     let job = gitlab::job(&given_now).unwrap();
     job.run(servers.path(), "dash").exits_with(2).says("error: input arguments: ");
@@ -168,7 +168,7 @@ fn the_strong_form_in_both() {
     match servers.state("one") {
         State::Invalid => done.exits_with(3),
         State::Quiet | State::Disturbed => {
-            done.exits_with(0).says("::warning title=dnslab, cannot tell::")
+            done.exits_with(0).says("::warning title=dnslab%2C cannot tell::")
         }
     };
     assert_eq!(job.output("ruling"), "unclear");
@@ -177,7 +177,7 @@ fn the_strong_form_in_both() {
     let given = [&given[..], &[("binary", "/bin/false"), ("unclear", "pass")]].concat();
     let job = github::Job::new(servers.path());
     let done = job.run(&[&given[..], &[("results", "none")]].concat()).exits_with(3);
-    done.says("::error title=dnslab, cannot tell::");
+    done.says("::error title=dnslab%2C cannot tell::");
     let job = gitlab::job(&[&given[..], &[("results", "gitlab-none")]].concat()).unwrap();
     let done = job.run(servers.path(), "bash").exits_with(1).says("a run does not count");
     assert_eq!(job.status(&done), gitlab::Status::Failed);
@@ -206,7 +206,7 @@ fn bad_inputs_are_refused_by_their_names() {
         let given = [&strong[..], given].concat();
         let job = github::Job::new(servers.path());
         let done =
-            job.run(&given).exits_with(2).says(&format!("::error title=dnslab, input {name}::"));
+            job.run(&given).exits_with(2).says(&format!("::error title=dnslab%2C input {name}::"));
         assert_eq!(done.said.matches("::error").count(), 1, "{}", done.said);
         assert_eq!((job.output("ruling"), job.path()), (String::new(), None), "{}", done.said);
         match gitlab::job(&given) {
@@ -219,7 +219,7 @@ fn bad_inputs_are_refused_by_their_names() {
     }
     // What dnslab refuses it names itself.
     let job = github::Job::new(servers.path());
-    job.run(&strong).exits_with(2).says("gate.toml").says("::error title=dnslab, exit code 2::");
+    job.run(&strong).exits_with(2).says("gate.toml").says("::error title=dnslab%2C exit code 2::");
     // An image by a tag may be another one tomorrow.
     let error = gitlab::job(&[&strong[..], &[("image", "debian:12")]].concat()).unwrap_err();
     assert!(error.contains("`image`"), "{error}");

@@ -11,9 +11,11 @@ import { type Unit, unitOf } from "./units";
 /** Whom a dashboard asks, and of what time. */
 export interface Asked {
   prometheus: Prometheus;
-  /** Ends of the time range, seconds since 1970; whole multiples of the step. */
+  /** Ends of the horizontal axes, seconds since 1970; whole multiples of the step. */
   start: number;
   end: number;
+  /** The end of the time range, which is up to a step behind that of the axes. */
+  until: number;
   filling: Filling;
   /** All variants, sorted: the place of one is the number of its colour in every panel. */
   variants: string[];
@@ -123,7 +125,7 @@ export class Panel {
         break;
       }
       case "stat":
-        this.place.replaceChildren(...named.map((each) => this.figure(each, named.length > 1)));
+        this.place.replaceChildren(...named.map((each) => this.figure(each)));
         break;
       case "bargauge":
         this.place.replaceChildren(...this.bars(named, asked));
@@ -177,6 +179,7 @@ export class Panel {
       yTick: unit.tick,
       height: this.model.gridPos.h * ROW - AROUND,
       sync: this.sync,
+      about: "the figures over time; what was asked for them is below",
       idle: ({ mean }) => {
         const last = mean.findLast((value) => value !== null);
         return last == null ? "" : unit.text(last);
@@ -190,12 +193,13 @@ export class Panel {
     }
   }
 
-  private figure({ name, series }: Named, isNamed: boolean): HTMLElement {
+  private figure({ name, series }: Named): HTMLElement {
     const line = document.createElement("p");
     const value = document.createElement("b");
     value.textContent = this.unit.text(lastOf(series));
     line.append(value);
-    if (isNamed) line.append(` ${name}`);
+    // The title says what it is, unless a label does.
+    if (this.model.targets?.some(({ legendFormat }) => legendFormat.includes("{{"))) line.append(` ${name}`);
     return line;
   }
 
@@ -245,8 +249,8 @@ export class Panel {
   }
 }
 
-async function ask({ prometheus, start, end, filling }: Asked, target: Target, expr: string): Promise<Series[]> {
-  return target.instant ? prometheus.instant(expr, end) : prometheus.range(expr, start, end, filling.step);
+async function ask({ prometheus, start, end, until, filling }: Asked, target: Target, expr: string): Promise<Series[]> {
+  return target.instant ? prometheus.instant(expr, until) : prometheus.range(expr, start, end, filling.step);
 }
 
 function counted(series: Series[]): string {

@@ -17,8 +17,11 @@ interface Result {
   result: { metric: Record<string, string>; value?: [number, string]; values?: [number, string][] }[];
 }
 
-/** A Prometheus that nothing came from: it is down, or does not let pages ask. */
+/** A Prometheus that no answer came from in time: it is down, or does not let pages ask. */
 export class Unreachable extends Error {}
+
+/** A query that takes longer has no answer. */
+const PATIENCE_MS = 30_000;
 
 /** Asks one Prometheus. */
 export class Prometheus {
@@ -46,14 +49,15 @@ export class Prometheus {
   private async get(path: string, parameters: Record<string, string>): Promise<unknown> {
     let response: Response;
     try {
-      response = await fetch(`${this.url}${path}?${new URLSearchParams(parameters)}`);
+      const signal = AbortSignal.timeout(PATIENCE_MS);
+      response = await fetch(`${this.url}${path}?${new URLSearchParams(parameters)}`, { signal });
     } catch {
       throw new Unreachable();
     }
     // A refused query comes with 400 or 422 and the reason in the same form.
     const answer = (await response.json().catch(() => undefined)) as Answer | undefined;
     if (answer?.status === "success") return answer.data;
-    throw new Error(answer?.error ?? `the answer has the status ${response.status}`);
+    throw new Error(answer?.error ?? `an answer of the status ${response.status} is not that of a Prometheus`);
   }
 }
 
