@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_record::{CounterSample, CounterSeries};
+use dnslab_record::{CounterSample, CounterSeries, counter};
 
 use crate::network::Visit;
 use crate::server::{Access, ServerKind, adapter};
@@ -94,6 +94,7 @@ fn read_until(
         let is_last = !matches!(waited, Err(RecvTimeoutError::Timeout));
         if is_last {
             readings.insist(&mut counted, LAST);
+            readings.settle(&mut counted);
             return readings;
         }
         if !counted.is_disturbed {
@@ -111,6 +112,13 @@ const LAST: Duration = Duration::from_millis(200);
 
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 
+/// Time between last readings: some servers (CoreDNS) count a query when they have answered it, so that those of the end
+/// may be missing for as long as a thread waits for its CPU.
+const SETTLING: Duration = Duration::from_millis(10);
+
+/// Last readings, so that a server that others ask too is not waited for.
+const MAX_LAST_READINGS: u32 = 10;
+
 impl Readings {
     /// Takes a reading that no later one can replace. The last attempt begins within this time.
     fn insist(&mut self, counted: &mut Counted, within: Duration) {
@@ -127,6 +135,27 @@ impl Readings {
             }
             thread::sleep(BETWEEN_ATTEMPTS);
         }
+    }
+
+    /// Reads again until no query is added, and keeps the latest reading alone.
+    fn settle(&mut self, counted: &mut Counted) {
+        let failure = self.failure.clone();
+        for _ in 0..MAX_LAST_READINGS {
+            let Some((_, last)) = self.samples.last() else { break };
+            let (known, queries) = (self.samples.len(), last.counts.get(counter::QUERIES).copied());
+            thread::sleep(SETTLING);
+            self.read(counted);
+            if self.samples.len() > known {
+                self.samples.remove(known - 1);
+            }
+            if self.samples.last().and_then(|(_, last)| last.counts.get(counter::QUERIES)).copied()
+                == queries
+            {
+                break;
+            }
+        }
+        // One that ends meanwhile has told all that it counted.
+        self.failure = failure;
     }
 
     /// Takes one reading. A failed one is no loss, because all counts are cumulative.
