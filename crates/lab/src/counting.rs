@@ -141,21 +141,25 @@ impl Readings {
     fn settle(&mut self, counted: &mut Counted) {
         let failure = self.failure.clone();
         for _ in 0..MAX_LAST_READINGS {
-            let Some((_, last)) = self.samples.last() else { break };
-            let (known, queries) = (self.samples.len(), last.counts.get(counter::QUERIES).copied());
+            let (known, queries) = (self.samples.len(), self.latest_queries());
+            if known == 0 {
+                break;
+            }
             thread::sleep(SETTLING);
             self.read(counted);
             if self.samples.len() > known {
                 self.samples.remove(known - 1);
             }
-            if self.samples.last().and_then(|(_, last)| last.counts.get(counter::QUERIES)).copied()
-                == queries
-            {
+            if self.latest_queries() == queries {
                 break;
             }
         }
         // One that ends meanwhile has told all that it counted.
         self.failure = failure;
+    }
+
+    fn latest_queries(&self) -> Option<u64> {
+        self.samples.last()?.1.counts.get(counter::QUERIES).copied()
     }
 
     /// Takes one reading. A failed one is no loss, because all counts are cumulative.

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, watched } from "./watched.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "dnslab-page-"));
@@ -39,17 +39,7 @@ before(async () => {
   scaling = makeSample("scaling", "scaling");
   imported = makeSample("import", "import");
   history = makeSample("history", "history");
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  browser = await launch();
 });
 
 after(async () => {
@@ -81,22 +71,7 @@ async function open({ width, colorScheme, javaScriptEnabled = true, at = report 
     colorScheme,
     javaScriptEnabled,
   });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => {
-    const { protocol } = new URL(request.url());
-    if (protocol !== "file:" && protocol !== "data:") complaints.push(`request ${request.url()}`);
-  });
-  // Reported by the browser itself, also where the console stays silent.
-  await page.addInitScript(() => {
-    addEventListener("securitypolicyviolation", (event) => {
-      console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`);
-    });
-  });
+  const { page, complaints } = await watched(context, ({ protocol }) => ["file:", "data:"].includes(protocol));
   try {
     await page.goto(pathToFileURL(at).href);
     await run(page);

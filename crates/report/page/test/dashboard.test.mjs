@@ -11,7 +11,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, watched } from "./watched.mjs";
 
 const { DNSLAB_DASHBOARD: file, DNSLAB_PROMETHEUS: prometheus, DNSLAB_FULL: full } = process.env;
 const { DNSLAB_ANSWERED: answered, DNSLAB_SHOTS: shots } = process.env;
@@ -19,8 +19,7 @@ let browser;
 
 before(async () => {
   if (shots) mkdirSync(shots, { recursive: true });
-  const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args });
+  browser = await launch();
 });
 
 after(async () => await browser?.close());
@@ -29,19 +28,8 @@ after(async () => await browser?.close());
  *  nobody but the Prometheus may be asked. */
 async function open(choices, { width = 1280, colorScheme = "light", answers } = {}, run) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => {
-    const url = request.url();
-    if (!url.startsWith("file:") && !url.startsWith(`${prometheus}/api/v1/`)) complaints.push(`request ${url}`);
-  });
-  await page.addInitScript(() => {
-    addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.blockedURI}`));
-  });
+  const mayAsk = ({ protocol, href }) => protocol === "file:" || href.startsWith(`${prometheus}/api/v1/`);
+  const { page, complaints } = await watched(context, mayAsk);
   if (answers) await page.route("**/api/v1/**", answers);
   try {
     await page.goto(`${pathToFileURL(file).href}#${new URLSearchParams({ range: "900", ...choices })}`);

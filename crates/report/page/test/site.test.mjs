@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, watched } from "./watched.mjs";
 
 const site = resolve(process.env.DNSLAB_SITE ?? "../../../target/site");
 const shots = process.env.DNSLAB_SHOTS;
@@ -25,10 +25,7 @@ let browser;
 const windows = {};
 
 before(async () => {
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"],
-  });
+  browser = await launch();
   for (const colorScheme of ["light", "dark"]) {
     windows[colorScheme] = await browser.newContext({ colorScheme });
   }
@@ -59,17 +56,9 @@ function excess() {
 /** Opens a page in a light or dark window, on a telephone at first; `run` gets it, and a list to which complaints and
  *  foreign requests are added. */
 async function open(path, colorScheme, run) {
-  const page = await windows[colorScheme].newPage();
+  const mayAsk = ({ protocol }) => ["file:", "data:", "blob:"].includes(protocol);
+  const { page, complaints: faults } = await watched(windows[colorScheme], mayAsk);
   await page.setViewportSize({ width: widths[0], height: 900 });
-  const faults = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("request", (request) => {
-    const { protocol } = new URL(request.url());
-    if (!["file:", "data:", "blob:"].includes(protocol)) faults.push(`request ${request.url()}`);
-  });
   await page.goto(pathToFileURL(path).href);
   await run(page, faults);
   await page.close();

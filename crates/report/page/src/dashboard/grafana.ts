@@ -12,7 +12,6 @@ export interface Target {
 
 /** One panel; lengths in 24ths of the width. */
 export interface PanelModel {
-  id: number;
   type: "row" | "stat" | "timeseries" | "heatmap" | "bargauge" | "table";
   title: string;
   description?: string;
@@ -36,7 +35,6 @@ export interface Dashboard {
   uid: string;
   title: string;
   description: string;
-  time: { from: string; to: string };
   templating: { list: Variable[] };
   panels: PanelModel[];
 }

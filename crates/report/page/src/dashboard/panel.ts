@@ -56,7 +56,7 @@ export class Panel {
       this.element.textContent = title;
       return;
     }
-    this.element.className = `chart asked ${type}`;
+    this.element.className = `chart ${type}`;
     const caption = document.createElement("figcaption");
     const heading = document.createElement("h3");
     heading.textContent = title;
