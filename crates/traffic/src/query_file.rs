@@ -561,7 +561,12 @@ mod tests {
             let rtype = Rtype::from_int(number);
             let line = |labels: &Vec<Vec<u8>>| format!("{} {rtype}\n", presented(labels));
             let text: String = labels.iter().map(line).collect();
-            let queries = read(text.as_bytes(), "q.txt", &QueryOptions::default()).unwrap();
+            let queries = read(text.as_bytes(), "q.txt", &QueryOptions::default());
+            if is_transfer(number) {
+                prop_assert!(queries.unwrap_err().to_string().contains("asks for a zone transfer"));
+                return Ok(());
+            }
+            let queries = queries.unwrap();
             prop_assert_eq!(queries.len(), labels.len());
             for (query, labels) in queries.iter().zip(&labels) {
                 let name = query.name();
