@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_lab::pods::ADDRESS;
 use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, Sampler, Watched};
 use dnslab_load::{Asker, Job, ask};
 use dnslab_protocol::{
@@ -358,7 +359,8 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             host: dnslab_lab::host::name(),
             facts: dnslab_lab::host::facts(),
             cpus: dnslab_lab::cpus::allowed(),
-            address: own_address(std::env::var("SSH_CONNECTION").ok().as_deref()),
+            address: own_address(std::env::var("SSH_CONNECTION").ok().as_deref())
+                .or_else(pod_address),
             boot_id: dnslab_lab::host::boot_id(),
             network: dnslab_lab::host::network(),
             pid: std::process::id(),
@@ -388,10 +390,11 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                 });
             }
             Order::File { file, octets } => self.servers.write(file, &octets),
-            Order::CanServe { variant } => {
+            Order::CanServe { variant, role } => {
                 let guard = self.permission.guard.clone();
                 let is_bounded = self.permission.is_bounded;
-                return self.answer_later(id, move || can_serve(&variant, &guard, is_bounded));
+                return self
+                    .answer_later(id, move || can_serve(&variant, role, &guard, is_bounded));
             }
             Order::Serve { server, order } => {
                 let (servers, guard) = (self.servers.clone(), self.permission.guard.clone());
@@ -643,6 +646,11 @@ fn tell_samples<W: Write>(
 /// The address at which ssh(1) was reached: the third word of its variable.
 fn own_address(connection: Option<&str>) -> Option<IpAddr> {
     connection?.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+/// The address of the pod that this process is in.
+fn pod_address() -> Option<IpAddr> {
+    std::env::var(ADDRESS).ok()?.parse().ok()
 }
 
 fn no_watch(watch: u32) -> Failure {

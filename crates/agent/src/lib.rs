@@ -10,7 +10,7 @@
 //!
 //! Modules, in the order of reading: `host` (the agent) with `permission`, `sampling`, `servers`, `shares` and
 //! `scratch`, `handed` (what the own agent is given as it is), `feeds` (queries that are sent ahead of a load), `output`
-//! (frames out), `link` (its coordinator), `watching`, `counting`, `started` and `load_hosts` (what both are for), `serving`
+//! (frames out), `link` (its coordinator), `watching`, `counting`, `started` and `load_hosts` (what both are for), `pod` (what holds a pod for its agents), `serving`
 //! (what a server is started with), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
@@ -29,6 +29,7 @@ mod link;
 mod load_hosts;
 mod output;
 mod permission;
+mod pod;
 mod readiness;
 mod sampling;
 mod scratch;
@@ -46,6 +47,7 @@ pub use host::{AgentEnd, serve, serve_standard};
 pub use link::{Link, LinkError};
 pub use load_hosts::LoadHosts;
 pub use permission::Permission;
+pub use pod::{put_program, stay};
 pub use readiness::{PROBE_TIMEOUT, Ready, answered};
 pub use scratch::remove_copy;
 pub use serving::{ServerPlace, needs, server_spec};

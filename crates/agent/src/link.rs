@@ -23,7 +23,7 @@ use dnslab_protocol::{
     SentJob, SentQueries, ToAgent, message_of,
 };
 use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, NetworkPath, ResourceSample, visible};
-use dnslab_settings::{HostAt, HostPlace, Variant};
+use dnslab_settings::{ChainRole, HostAt, HostPlace, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
@@ -376,7 +376,7 @@ impl Link {
             }
         }
         let common = match place.at {
-            HostAt::Ssh(_) => Common::Nothing,
+            HostAt::Ssh(_) | HostAt::Kubernetes => Common::Nothing,
             HostAt::Here | HostAt::Namespace(_) => Common::Machine,
         };
         let link = Self::greet(&shared, Box::new(input), common).map_err(no_answer)?;
@@ -498,18 +498,17 @@ impl Link {
         }
     }
 
-    /// The versions of a variant's servers that are installed on the host, the one under test first, or why one cannot be
-    /// started.
+    /// The version of one of a variant's servers that is installed on the host, or why that cannot be started.
     ///
     /// # Errors
     /// When the host is lost, or does not allow it.
-    pub fn can_serve(&self, variant: &Variant) -> Result<Result<Vec<String>, String>, LinkError> {
-        match self.order(Order::CanServe { variant: variant.as_served() })? {
-            Answer::CanServe { versions, lacks }
-                if lacks.is_empty() && versions.len() == variant.servers().len() =>
-            {
-                Ok(Ok(versions.iter().map(|version| told(version)).collect()))
-            }
+    pub fn can_serve(
+        &self,
+        variant: &Variant,
+        role: ChainRole,
+    ) -> Result<Result<String, String>, LinkError> {
+        match self.order(Order::CanServe { variant: variant.as_served(), role })? {
+            Answer::CanServe { version, lacks } if lacks.is_empty() => Ok(Ok(told(&version))),
             Answer::CanServe { lacks, .. } => Ok(Err(self.says(&lacks))),
             _ => Err(self.misunderstood()),
         }

@@ -580,6 +580,7 @@ fn variant_of(text: &str) -> Result<Variant, Failure> {
 /// Whether the server of a variant is installed here, and can do what is needed of it.
 pub(crate) fn can_serve(
     variant: &str,
+    role: ChainRole,
     guard: &GuardProgram,
     is_bounded: bool,
 ) -> Result<Answer, Failure> {
@@ -588,24 +589,21 @@ pub(crate) fn can_serve(
         check_bounds(&variant)?;
     }
     let servers = variant.servers();
-    let asked = servers.iter().skip(1).map(|behind| Some(behind.transport)).chain([None]);
-    let mut versions = Vec::new();
-    for (server, upstream) in servers.iter().zip(asked) {
-        let kind = server.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
-        let found = dnslab_lab::find(kind, server.binary, guard).and_then(|installed| {
-            let needs = needs(&variant, server, upstream);
-            installed.can(&needs).map_err(LabError::Unsupported)?;
-            Ok(installed.version.to_string())
-        });
-        match found {
-            Ok(version) => versions.push(version),
-            Err(error) => {
-                let lacks = on_one_line(&error.to_string());
-                return Ok(Answer::CanServe { versions: Vec::new(), lacks });
-            }
+    let place = servers.iter().position(|server| server.role == role);
+    let place = place.ok_or_else(|| Failure::of(format!("it has no {}", role.name())))?;
+    let upstream = servers.get(place + 1).map(|behind| behind.transport);
+    let server = &servers[place];
+    let kind = server.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
+    let found = dnslab_lab::find(kind, server.binary, guard).and_then(|installed| {
+        installed.can(&needs(&variant, server, upstream)).map_err(LabError::Unsupported)?;
+        Ok(installed.version.to_string())
+    });
+    Ok(match found {
+        Ok(version) => Answer::CanServe { version, lacks: String::new() },
+        Err(error) => {
+            Answer::CanServe { version: String::new(), lacks: on_one_line(&error.to_string()) }
         }
-    }
-    Ok(Answer::CanServe { versions, lacks: String::new() })
+    })
 }
 
 /// What nobody may ask for whose rights are bounded: it would be any program, or any folder.

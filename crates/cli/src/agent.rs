@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::process;
 
+use anyhow::Context as _;
 use dnslab_agent::{AgentEnd, Permission};
 use dnslab_protocol::Role;
 
@@ -13,6 +14,15 @@ use crate::terminal;
 
 /// Serves the coordinator at the other end of the standard input and output until that says farewell.
 pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.put {
+        dnslab_agent::put_program(folder)
+            .with_context(|| format!("the program cannot be put into {}", folder.display()))?;
+        return Ok(Exit::Fine);
+    }
+    if arguments.stay {
+        dnslab_agent::stay();
+        return Ok(Exit::Fine);
+    }
     if io::stdin().is_terminal() {
         return Err(Failure::bad_input(anyhow::anyhow!(
             "nobody speaks with this agent: it is started over ssh, by `dnslab load SERVER --watch HOST` or `--hosts \

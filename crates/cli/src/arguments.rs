@@ -23,7 +23,7 @@ use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_protocol::Role;
 use dnslab_record::{CostLimit, Indicator, IndicatorError, Metric, Objective};
-use dnslab_settings::{Chosen, Experiment, HostPlace, Install};
+use dnslab_settings::{Chosen, Experiment, HostAt, HostPlace, Install};
 use dnslab_wire::units::{duration, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
@@ -140,9 +140,10 @@ pub(crate) struct Asked {
     /// Limits without `--limit` are those of `dnslab compare`.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
-    /// Start the servers on this host, by ssh, and ask them from here
+    /// Start the servers on this host, by ssh, and ask them from here; or in pods, with `kubernetes`
     ///
-    /// It is the same as `--set server.host=HOST`.
+    /// It is the same as `--set server.host=HOST`. With `kubernetes`, the server and the load are pods of the cluster of
+    /// kubectl's current context, with the names `server` and `load`: `--set host.server.nodes=pool=dns`.
     #[arg(long, value_name = "HOST")]
     pub(crate) on: Option<HostPlace>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
@@ -211,13 +212,29 @@ impl Asked {
     fn loaded(&self, further: &[String]) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());
-        let on = self.on.as_ref().map(|host| format!("server.host={host}"));
+        let on = self.on.iter().flat_map(on);
         let all = self.set.iter().chain(further).cloned();
         let sets: Vec<String> = all.chain(on).chain(insecure).chain(profile).collect();
         let compares_otherwise = self.against.is_some();
         let chosen = Chosen { only: &self.only, without: &self.without, compares_otherwise };
         let changes = Changes { sets: &sets, chosen, against: self.against.as_deref() };
         load_changed(&self.experiment, &changes)
+    }
+}
+
+/// What an experiment on a host is told. In a cluster the load comes from a pod of its own: from outside it would not
+/// reach the server.
+fn on(host: &HostPlace) -> Vec<String> {
+    match host.at {
+        HostAt::Kubernetes => [
+            "server.host=server",
+            "host.server.at=kubernetes",
+            "load.hosts=load",
+            "host.load.at=kubernetes",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        _ => vec![format!("server.host={host}")],
     }
 }
 
@@ -656,6 +673,12 @@ pub(crate) struct Agent {
     /// The program was copied for this agent: its folder is removed at once
     #[arg(long, hide = true)]
     pub(crate) copied: bool,
+    /// Put the program into this folder, for another container of a pod
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub(crate) put: Option<PathBuf>,
+    /// Be the process that holds a pod until no agent is in it
+    #[arg(long, hide = true)]
+    pub(crate) stay: bool,
 }
 
 /// A role by its name.

@@ -25,7 +25,7 @@
 //! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
 //! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
-//! [`network`] (namespaces and links); [`remote`] (dnslab on another host); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`network`] (namespaces and links); [`remote`] (dnslab on another host) and [`pods`] (hosts in a cluster); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
 //!
 //! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
@@ -59,6 +59,7 @@ pub mod monitoring;
 pub mod network;
 mod package;
 pub mod perf;
+pub mod pods;
 pub mod ports;
 mod privileges;
 mod process;

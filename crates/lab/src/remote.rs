@@ -15,6 +15,7 @@ use dnslab_settings::{HostAt, HostPlace};
 use rustix::process::{Pid, Signal};
 
 use crate::network::Visit;
+use crate::pods::{PROGRAM, PodHost};
 
 /// What ssh is told beside the host. A connection that is dead is noticed after 20 s, and nobody is asked for a password.
 /// The user's configuration holds but for what would lead elsewhere than to the agent, what a server needs not, and what
@@ -39,6 +40,8 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Remote {
     child: Child,
+    /// The pod that it is in, which goes with it.
+    _pod: Option<PodHost>,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -123,6 +126,10 @@ pub fn command_line(host: &HostPlace) -> io::Result<Vec<String>> {
             let ssh = [own("ssh"), own("-T")].into_iter().chain(options);
             ssh.chain([own("--"), destination.clone()]).chain(there).collect()
         }
+        // Its name is known when it is made.
+        HostAt::Kubernetes => {
+            ["kubectl", "exec", "-i", "POD", "--", PROGRAM, "agent"].map(own).to_vec()
+        }
     })
 }
 
@@ -146,7 +153,12 @@ impl Remote {
             let why = "the path of dnslab on a host has letters, digits and /._+- only";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let words = command_line(host)?;
+        let pod = match host.at {
+            HostAt::Kubernetes => Some(PodHost::make(host)?),
+            HostAt::Here | HostAt::Namespace(_) | HostAt::Ssh(_) => None,
+        };
+        let words =
+            pod.as_ref().map_or_else(|| command_line(host), |pod| Ok(pod.command_line()))?;
         // A child begins where the thread is that starts it.
         let _visit = match &host.at {
             HostAt::Namespace(path) => {
@@ -156,11 +168,11 @@ impl Remote {
                 };
                 Some(Visit::to(path).map_err(refused)?)
             }
-            HostAt::Here | HostAt::Ssh(_) => None,
+            HostAt::Here | HostAt::Ssh(_) | HostAt::Kubernetes => None,
         };
         let mut command = Command::new(PathBuf::from(&words[0]));
         command.args(&words[1..]).process_group(0);
-        if !matches!(host.at, HostAt::Ssh(_)) {
+        if matches!(host.at, HostAt::Here | HostAt::Namespace(_)) {
             // They are of the login of this process, and an agent takes them for its own.
             command.env_remove("SSH_ORIGINAL_COMMAND").env_remove("SSH_CONNECTION");
         }
@@ -168,7 +180,7 @@ impl Remote {
         let mut child = piped.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((input, output), error) = pipes.expect("all three are pipes");
-        Ok((Self { child, command: words }, RemotePipes { input, output, error }))
+        Ok((Self { child, _pod: pod, command: words }, RemotePipes { input, output, error }))
     }
 
     /// Kills it and whoever leads there for it, if it has not ended. Whoever writes to it is told so.

@@ -103,6 +103,8 @@ pub enum Order {
     CanServe {
         /// Its variant, as an experiment file of one.
         variant: String,
+        /// Which of the variant's servers it is.
+        role: ChainRole,
     },
     /// Start a server, and wait until it answers.
     Serve {
@@ -603,9 +605,8 @@ pub enum Answer {
     },
     /// Of [`Order::CanServe`].
     CanServe {
-        /// The versions that are installed there, of the server under test and of those behind it; none if one cannot be
-        /// started.
-        versions: Vec<String>,
+        /// The version that is installed there; empty of one that cannot be started.
+        version: String,
         /// Why it cannot; empty of one that can.
         lacks: String,
     },

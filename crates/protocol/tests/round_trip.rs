@@ -333,7 +333,7 @@ fn orders_and_answers_are_those_that_were_sent() {
         Order::StopLoad { load: 5, member: 1 },
         Order::Examine { of_load: true },
         Order::Path { to: "2001:db8::1".parse().unwrap() },
-        Order::CanServe { variant: "name = \"x\"".to_owned() },
+        Order::CanServe { variant: "name = \"x\"".to_owned(), role: ChainRole::Upstream },
         Order::Count { server: 1, count: 2, statistics: Some("127.0.0.1:8053".parse().unwrap()) },
         Order::Feed { load: 5, member: 0, worker: 1, fill: SentFill::End { queries: u64::MAX } },
         Order::Ask {

@@ -21,6 +21,22 @@ impl Entry {
             _ => None,
         }
     }
+
+    /// `None` if it is no whole number, or could not be read.
+    pub(crate) fn number(&self) -> Option<u32> {
+        match self.value.as_ref()? {
+            Value::Count(count) => u32::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
+    /// `None` if it is neither true nor false, or could not be read.
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        match self.value.as_ref()? {
+            Value::Boolean(boolean) => Some(*boolean),
+            _ => None,
+        }
+    }
 }
 
 /// Where a value was written. A later layer wins over an earlier one.

@@ -144,9 +144,9 @@ impl Experiment {
     #[must_use]
     pub fn hosts(&self) -> Vec<&HostPlace> {
         let mut all: Vec<&HostPlace> = Vec::new();
-        for Variant { server, load, .. } in &self.variants {
+        for Variant { server, upstream, load, .. } in &self.variants {
             let of_load = load.hosts.iter().flat_map(|hosts| &hosts.0);
-            for host in server.host.iter().chain(of_load) {
+            for host in server.host.iter().chain(&upstream.host).chain(of_load) {
                 if !all.contains(&host) {
                     all.push(host);
                 }
@@ -363,6 +363,16 @@ impl Variant {
             tls_name: tls_name.as_deref().filter(|_| transport.is_encrypted()),
             authority: authority.as_deref(),
         })
+    }
+
+    /// The host that one of its servers is started on; `None` for this one.
+    #[must_use]
+    pub fn host_of(&self, role: ChainRole) -> Option<&HostPlace> {
+        let own = match role {
+            ChainRole::Server | ChainRole::Relay => None,
+            ChainRole::Upstream => self.upstream.host.as_ref(),
+        };
+        own.or(self.server.host.as_ref())
     }
 
     /// All servers, the one under test first.

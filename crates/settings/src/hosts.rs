@@ -6,20 +6,25 @@ use std::str::FromStr;
 
 use dnslab_wire::words;
 
-use crate::{Key, Kind};
+use crate::{Key, Kind, Value};
+
+/// A text, or nothing.
+const fn text(path: &'static str, meaning: &'static str, absent: &'static str) -> Key {
+    Key::new(path, meaning, Kind::Text, || None).absent(absent)
+}
 
 /// The keys of a `[host.NAME]`.
-pub static HOST_KEYS: [Key; 3] = [
-    Key::new(
+pub static HOST_KEYS: [Key; 12] = [
+    text(
         "at",
-        "How the host is reached: `ssh:` and what you give to `ssh`; `netns:` and the name of a network namespace of this \
-         machine, or its path; `here` for this machine",
-        Kind::Text,
-        || None,
-    )
-    .absent("`ssh:` and its name"),
-    Key::new("program", "Path of dnslab there, of letters, digits and `/._+-`", Kind::Text, || None)
-        .absent("`hosts.program`"),
+        "How the host is reached: `ssh:` and what you give to `ssh`; `kubernetes` for a pod that is made for it; `netns:` \
+         and the name of a network namespace of this machine, or its path; `here` for this machine",
+        "`ssh:` and its name",
+    ),
+    Key::new("program", "Path of dnslab there, of letters, digits and `/._+-`", Kind::Text, || {
+        None
+    })
+    .absent("`hosts.program`"),
     Key::new(
         "install",
         "Whether dnslab is there: `present`, or `copy` as in `hosts.install`",
@@ -27,6 +32,27 @@ pub static HOST_KEYS: [Key; 3] = [
         || None,
     )
     .absent("`hosts.install`"),
+    text("context", "Context of kubectl for a pod", "`hosts.context`"),
+    text("namespace", "Namespace of a pod", "`hosts.namespace`"),
+    text("image", "Image of a pod that has dnslab in it", "`hosts.image`"),
+    text(
+        "server_image",
+        "Image with the server that is started in a pod, as `registry.k8s.io/coredns/coredns:v1.12.1`: dnslab is put into \
+         its container. Its user and its programs are those of the image",
+        "the image of dnslab",
+    ),
+    text("nodes", "Labels of the nodes that a pod may be on: `key=value`, with commas", "any"),
+    Key::new(
+        "cpus",
+        "Whole CPUs of a pod: request and limit",
+        Kind::Count { least: 1, most: 1_024 },
+        || Some(Value::Count(1)),
+    ),
+    text("memory", "Memory of a pod, as Kubernetes writes it: request and limit", "`1Gi`"),
+    text("runtime_class", "Runtime class of a pod", "that of the cluster"),
+    Key::new("host_network", "A pod has the network of its node", Kind::Boolean, || {
+        Some(Value::Boolean(false))
+    }),
 ];
 
 words! {
@@ -52,6 +78,50 @@ pub struct HostPlace {
     pub program: Option<PathBuf>,
     /// How dnslab comes there.
     pub install: Install,
+    /// What it is in a cluster; nothing of a host that is reached otherwise.
+    pub pod: Option<Pod>,
+}
+
+/// A pod that is made to be a host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pod {
+    /// The context of kubectl(1); `None` for the current one.
+    pub context: Option<String>,
+    /// Its namespace; `None` for that of the context.
+    pub namespace: Option<String>,
+    /// The image that has dnslab in it.
+    pub image: String,
+    /// The image that its container is made from; `None` for that of dnslab.
+    pub server_image: Option<String>,
+    /// Labels of the nodes that it may be on.
+    pub nodes: Vec<(String, String)>,
+    /// Whole CPUs.
+    pub cpus: u32,
+    /// A quantity of Kubernetes.
+    pub memory: String,
+    /// How it is run; `None` for how the cluster runs pods.
+    pub runtime_class: Option<String>,
+    /// It has the network of its node.
+    pub has_host_network: bool,
+}
+
+/// The image of a release.
+const IMAGE: &str = concat!("dnslab:", env!("CARGO_PKG_VERSION"));
+
+impl Default for Pod {
+    fn default() -> Self {
+        Self {
+            context: None,
+            namespace: None,
+            image: IMAGE.to_owned(),
+            server_image: None,
+            nodes: Vec::new(),
+            cpus: 1,
+            memory: "1Gi".to_owned(),
+            runtime_class: None,
+            has_host_network: false,
+        }
+    }
 }
 
 /// Where a host is.
@@ -63,6 +133,8 @@ pub enum HostAt {
     Namespace(PathBuf),
     /// What ssh(1) is given: `ns1.example.net`, `admin@ns1`, an address, or a name of its configuration.
     Ssh(String),
+    /// It is a pod that is made for it, and reached by kubectl(1).
+    Kubernetes,
 }
 
 /// A text that names no host.
@@ -79,6 +151,7 @@ impl std::error::Error for NoHostPlace {}
 
 const HERE: &str = "here";
 const SSH: &str = "ssh:";
+const KUBERNETES: &str = "kubernetes";
 const NAMESPACE: &str = "netns:";
 
 /// Where ip(8) keeps network namespaces by their names.
@@ -103,6 +176,9 @@ impl FromStr for HostAt {
         if text == HERE {
             return Ok(Self::Here);
         }
+        if text == KUBERNETES {
+            return Ok(Self::Kubernetes);
+        }
         if let Some(name) = text.strip_prefix(NAMESPACE) {
             let path = Path::new(NAMESPACES).join(name);
             return is_of(name, b'/', b"._-").then_some(Self::Namespace(path)).ok_or(NoHostPlace);
@@ -122,6 +198,7 @@ impl fmt::Display for HostAt {
                 write!(formatter, "{NAMESPACE}{}", short.display())
             }
             Self::Ssh(destination) => write!(formatter, "{SSH}{destination}"),
+            Self::Kubernetes => formatter.write_str(KUBERNETES),
         }
     }
 }
@@ -133,7 +210,8 @@ impl FromStr for HostPlace {
     fn from_str(text: &str) -> Result<Self, NoHostPlace> {
         let at: HostAt = text.parse()?;
         let name = text.strip_prefix(SSH).unwrap_or(text).to_owned();
-        Ok(Self { name, at, program: None, install: Install::default() })
+        let pod = (at == HostAt::Kubernetes).then(Pod::default);
+        Ok(Self { name, at, program: None, install: Install::default(), pod })
     }
 }
 
@@ -156,6 +234,11 @@ impl HostPlace {
         self.install == Install::Copy && matches!(self.at, HostAt::Ssh(_))
     }
 
+    /// Whether both are one host. Each pod is another one.
+    pub(crate) fn is_at_the_place_of(&self, other: &Self) -> bool {
+        self.at == other.at && (self.at != HostAt::Kubernetes || self.name == other.name)
+    }
+
     /// Whether its name says all of it.
     fn is_plain(&self) -> bool {
         self.name.parse().is_ok_and(|plain: Self| plain == *self)
@@ -168,9 +251,51 @@ impl HostPlace {
         let program = self.program.as_ref().map(|path| text(path.display().to_string()));
         let program = program.map(|path| format!("program = {path}\n")).unwrap_or_default();
         let install = self.install;
-        let whole = format!("\n[host.{name}]\nat = {at}\n{program}install = \"{install}\"\n");
+        let pod = self.pod.as_ref().map(Pod::lines).unwrap_or_default();
+        let whole = format!("\n[host.{name}]\nat = {at}\n{program}install = \"{install}\"\n{pod}");
         (!self.is_plain()).then_some(whole)
     }
+}
+
+impl Pod {
+    /// The lines of a `[host.NAME]` that are read as this one.
+    fn lines(&self) -> String {
+        let nodes = (!self.nodes.is_empty()).then(|| written_labels(&self.nodes));
+        let texts = [
+            ("context", self.context.as_ref()),
+            ("namespace", self.namespace.as_ref()),
+            ("image", Some(&self.image)),
+            ("server_image", self.server_image.as_ref()),
+            ("nodes", nodes.as_ref()),
+            ("memory", Some(&self.memory)),
+            ("runtime_class", self.runtime_class.as_ref()),
+        ];
+        let mut lines = String::new();
+        for (key, text) in texts {
+            let line = text.map(|text| format!("{key} = {}\n", toml::Value::String(text.clone())));
+            lines.push_str(&line.unwrap_or_default());
+        }
+        let (cpus, has_host_network) = (self.cpus, self.has_host_network);
+        format!("{lines}cpus = {cpus}\nhost_network = {has_host_network}\n")
+    }
+}
+
+/// Labels as a user writes them; `None` if they are none (Kubernetes, "Labels and Selectors").
+pub(crate) fn labels(text: &str) -> Option<Vec<(String, String)>> {
+    let is_of = |part: &str| {
+        part.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"./_-".contains(&octet))
+    };
+    let all = text.split(',').map(|label| {
+        let (key, value) = label.trim().split_once('=')?;
+        let is_one = !key.is_empty() && is_of(key) && is_of(value);
+        is_one.then(|| (key.to_owned(), value.to_owned()))
+    });
+    all.collect()
+}
+
+fn written_labels(labels: &[(String, String)]) -> String {
+    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    all.join(",")
 }
 
 /// Hosts, at least one.
@@ -201,7 +326,7 @@ impl HostPlaces {
         let before = |(place, host): (usize, _)| (&self.0[..place], host);
         let mut all = self.0.iter().enumerate().map(before);
         all.find_map(|(before, host)| {
-            Some((before.iter().find(|other| other.at == host.at)?, host))
+            Some((before.iter().find(|other| other.is_at_the_place_of(host))?, host))
         })
     }
 }

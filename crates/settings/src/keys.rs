@@ -337,6 +337,8 @@ settings! {
         /// PEM file of the authorities that an external upstream's certificate may be signed by
         authority: Option<PathBuf> = None, absent("those that this system trusts"),
             when(&[EXTERNAL_TLS_UPSTREAM]);
+        /// Host of the upstream, as `server.host` is that of the server
+        host: Option<HostPlace> = None, absent("that of the server"), when(&[STARTED_UPSTREAM]), code;
         /// Threads that the upstream is configured for
         threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
             when(&[STARTED_UPSTREAM]);
@@ -715,6 +717,12 @@ settings! {
         /// its file is gone when it has begun. A host of another architecture, or with an older C library, has to have
         /// its own
         install: Install = Install::Present;
+        /// Context of kubectl that leads to the cluster of hosts that are pods
+        context: Option<String> = None, absent("the current one"), code;
+        /// Namespace of hosts that are pods
+        namespace: Option<String> = None, absent("that of the context");
+        /// Image that has dnslab in it, for hosts that are pods: that of a release, by its digest
+        image: Option<String> = None, absent("`dnslab:` and the version"), code;
     }
 }
 

@@ -71,7 +71,9 @@ pub use experiment::{
     ChainRole, ChainServer, Experiment, ExternalUpstream, HttpSettings, Queries, Variant,
     VariantDraft, Verification, keys,
 };
-pub use hosts::{HOST_KEYS, HostAt, HostPlace, HostPlaces, Install, NoHostPlace, NoHostPlaces};
+pub use hosts::{
+    HOST_KEYS, HostAt, HostPlace, HostPlaces, Install, NoHostPlace, NoHostPlaces, Pod,
+};
 pub use key::{Condition, DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
 pub use keys::{
     ClientLink, ClientLinkDraft, Common, CommonDraft, Compare, CompareDraft, Expect, ExpectDraft,

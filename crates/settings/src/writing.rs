@@ -62,7 +62,8 @@ impl Variant {
     #[must_use]
     pub fn as_served(&self) -> String {
         let mut own = self.clone();
-        (own.server.host, own.compare) = (None, Compare::default());
+        (own.server.host, own.upstream.host) = (None, None);
+        own.compare = Compare::default();
         // Files are sent apart from it.
         own.server.policy_zone = None;
         (own.upstream.hierarchy, own.upstream.authority) = (None, None);

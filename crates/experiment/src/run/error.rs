@@ -298,6 +298,11 @@ pub(super) enum TargetError {
          there yourself (`server.kind = \"external\"`)"
     )]
     NotReached { host: String, address: SocketAddr, transport: Transport, reason: String },
+    #[error(
+        "{host} does not say at which address it was reached\n  hint:    set `server.address`, or name a host that \
+         ssh or kubectl reaches"
+    )]
+    NoAddress { host: String },
     #[error("cannot write {}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("the {place}: {source}")]

@@ -36,6 +36,7 @@ use super::internet::PrivateInternet;
 use super::open_load::{OpenLoad, OpenRate};
 use super::queries::{self, QueryLists};
 use super::split::Cpus;
+use super::testbed::reached_at;
 use super::{room, watching};
 use conditions::Difference;
 use rounds::Alternation;
@@ -701,15 +702,7 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
             |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
         let link = agents.link(host);
         let link = link.map_err(|error| wrong(error.to_string()))?;
-        // By a tunnel sshd may be reached at a loopback address of its own.
-        let is_of_us = |address: &IpAddr| !address.is_loopback() || link.is_this_machine();
-        let address = link.address().filter(is_of_us);
-        let address = address.ok_or_else(|| {
-            wrong(format!(
-                "{} does not say at which address it was reached: set `server.address`",
-                host.name
-            ))
-        })?;
+        let address = reached_at(&link).map_err(|error| wrong(error.to_string()))?;
         variant.server.address.host = Host::Address(address);
     }
     Ok(())
@@ -841,25 +834,30 @@ impl ServedThere {
     fn ask(experiment: &Experiment, plan: &Plan, agents: &Agents) -> Result<Self, SessionError> {
         let (mut facts, mut skipped) = (Vec::new(), Vec::new());
         for variant in variants_of(experiment, plan) {
-            let (Some(_), Some(host)) = (variant.server.kind.started(), &variant.server.host)
-            else {
-                continue;
-            };
-            let answer = agents.link(host).and_then(|link| link.can_serve(variant));
-            let name = variant.name.clone();
-            match answer {
-                Ok(Ok(versions)) => {
-                    for (server, value) in variant.servers().iter().zip(versions) {
-                        let Some(installed) = conditions::installed_name(server) else { continue };
+            for server in variant.servers() {
+                let (Some(host), Some(installed)) =
+                    (variant.host_of(server.role), conditions::installed_name(&server))
+                else {
+                    continue;
+                };
+                let answer =
+                    agents.link(host).and_then(|link| link.can_serve(variant, server.role));
+                let name = variant.name.clone();
+                match answer {
+                    Ok(Ok(value)) => {
                         let fact = Fact { name: format!("{host}: {installed}"), value };
                         if !facts.contains(&fact) {
                             facts.push(fact);
                         }
                     }
-                }
-                Ok(Err(reason)) => skipped.push(SkippedVariant { variant: name, reason }),
-                Err(error) => {
-                    return Err(SessionError::Variant { variant: name, reason: error.to_string() });
+                    Ok(Err(reason)) => {
+                        skipped.push(SkippedVariant { variant: name, reason });
+                        break;
+                    }
+                    Err(error) => {
+                        let reason = error.to_string();
+                        return Err(SessionError::Variant { variant: name, reason });
+                    }
                 }
             }
         }
@@ -882,7 +880,10 @@ fn can_run(variant: &Variant, named: NamedPrograms, guard: &GuardProgram) -> Res
     }
     let servers = variant.servers();
     for (place, server) in servers.iter().enumerate() {
-        let Some(kind) = server.kind else { continue };
+        // Of what is elsewhere, that host knows.
+        let Some(kind) = server.kind.filter(|_| variant.host_of(server.role).is_none()) else {
+            continue;
+        };
         let left_alone = named_program(server).filter(|_| named == NamedPrograms::LeftAlone);
         let installed = match (left_alone.transpose()?, server.root) {
             (Some((binary, Some(version))), _) => Installed { kind, binary, version },

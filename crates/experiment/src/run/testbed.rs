@@ -260,7 +260,7 @@ impl Testbed {
     ) -> Result<RunningChainServer, TargetError> {
         let Startup { cpus, seeds, folder, stop, .. } = startup;
         let agent = self.agent(behind.role.host());
-        let (address, choice) = self.listen_behind(behind.role, variant.server.address.ip());
+        let (address, choice) = self.listen_behind(behind.role, variant)?;
         // The first of all addresses that a private Internet has.
         let root = self.internet.as_ref().map(|internet| internet.internet.root_addresses());
         let root = root.and_then(|addresses| addresses.first().copied());
@@ -291,13 +291,21 @@ impl Testbed {
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
-    fn listen_behind(&self, role: ChainRole, fallback: IpAddr) -> (IpAddr, PortChoice) {
-        let Some(hosts) = &self.hosts else { return (fallback, PortChoice::Free) };
-        match (role, hosts.address("upstream")) {
+    fn listen_behind(
+        &self,
+        role: ChainRole,
+        variant: &Variant,
+    ) -> Result<(IpAddr, PortChoice), TargetError> {
+        let fallback = variant.server.address.ip();
+        if let (ChainRole::Upstream, Some(_)) = (role, &variant.upstream.host) {
+            return Ok((reached_at(self.agent("upstream"))?, PortChoice::Free));
+        }
+        let Some(hosts) = &self.hosts else { return Ok((fallback, PortChoice::Free)) };
+        Ok(match (role, hosts.address("upstream")) {
             (ChainRole::Upstream, Some(address)) => (address, PortChoice::Standard),
             _ if fallback.is_ipv6() => (Ipv6Addr::LOCALHOST.into(), PortChoice::Beside),
             _ => (Ipv4Addr::LOCALHOST.into(), PortChoice::Beside),
-        }
+        })
     }
 
     /// Without links the embedded server plays their delay itself.
@@ -351,6 +359,14 @@ impl RunningChainServer {
     }
 }
 
+/// The address at which other hosts reach one.
+pub(super) fn reached_at(link: &Link) -> Result<IpAddr, TargetError> {
+    // By a tunnel sshd may be reached at a loopback address of its own.
+    let is_of_us = |address: &IpAddr| !address.is_loopback() || link.is_this_machine();
+    let unknown = || TargetError::NoAddress { host: link.name().to_owned() };
+    link.address().filter(is_of_us).ok_or_else(unknown)
+}
+
 /// In the order of the line.
 pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
     let end = variant.upstream.kind.and_then(UpstreamChoice::started).map(|_| "upstream");
@@ -372,16 +388,22 @@ pub(crate) fn has_hosts(variant: &Variant) -> bool {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
         HostsChoice::Auto => {
-            let is_apart = variant.load.hosts.is_some() || variant.server.host.is_some();
+            let is_apart = has_other_hosts(variant);
             let is_here = !is_apart && variant.external_upstream().is_none();
             is_here && hosts::possible().is_ok()
         }
     }
 }
 
+/// Whether a part of a variant is on a host that is reached.
+fn has_other_hosts(variant: &Variant) -> bool {
+    let servers = [&variant.server.host, &variant.upstream.host];
+    variant.load.hosts.is_some() || servers.into_iter().any(Option::is_some)
+}
+
 /// Why a variant that may have its own hosts has none.
 pub(crate) fn no_hosts(variant: &Variant) -> Option<String> {
-    if variant.load.hosts.is_some() || variant.server.host.is_some() {
+    if has_other_hosts(variant) {
         return Some("the server or the load is on other hosts, with real ways between".to_owned());
     }
     match variant.external_upstream() {
@@ -446,6 +468,13 @@ fn agents(
     hosts: Option<&Hosts>,
     startup: Startup<'_>,
 ) -> Result<Vec<(&'static str, Arc<Link>)>, LinkError> {
+    if let Some(host) = &variant.upstream.host {
+        let server = match &variant.server.host {
+            Some(host) => startup.agents.link(host)?,
+            None => Arc::clone(startup.agents.own()),
+        };
+        return Ok(vec![("server", server), ("upstream", startup.agents.link(host)?)]);
+    }
     if let (Some(host), None) = (&variant.server.host, variant.target()) {
         let agent = startup.agents.link(host)?;
         return Ok(["server", "upstream"].map(|name| (name, Arc::clone(&agent))).to_vec());
@@ -453,8 +482,13 @@ fn agents(
     let Some(hosts) = hosts else { return Ok(Vec::new()) };
     let opened = names(variant).into_iter().filter_map(|name| {
         let at = HostAt::Namespace(hosts.network(name)?.to_owned());
-        let place =
-            HostPlace { name: name.to_owned(), at, program: None, install: Install::Present };
+        let place = HostPlace {
+            name: name.to_owned(),
+            at,
+            program: None,
+            install: Install::Present,
+            pod: None,
+        };
         Some(Link::open(&place).map(|agent| (name, Arc::new(agent))))
     });
     opened.collect()

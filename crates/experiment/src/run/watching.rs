@@ -130,6 +130,10 @@ pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<Str
 /// Why a server cannot be watched on its host: the host cannot be had, what is named there is not the server, or it cannot
 /// have all connections of the load open.
 pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
+    let of_upstream = variant.upstream.host.as_ref().map(|host| agents.link(host).err());
+    if let Some(error) = of_upstream.flatten() {
+        return Some(error.to_string());
+    }
     let host = variant.server.host.as_ref()?;
     let Some(target) = variant.target() else {
         return agents.link(host).err().map(|error| error.to_string());

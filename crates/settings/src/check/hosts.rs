@@ -2,8 +2,10 @@
 
 use super::{Check, HostDefaults, VariantDraft};
 use crate::document::{Document, WrittenHost};
+use crate::entry::Entry;
+use crate::hosts::labels;
 use crate::problem::shown;
-use crate::{HostPlace, HostPlaces, Problem};
+use crate::{HostAt, HostPlace, HostPlaces, Pod, Problem};
 
 impl Check<'_> {
     /// What the experiment says of hosts.
@@ -35,17 +37,72 @@ impl Check<'_> {
             }
         };
         let install = text("install").and_then(|word| word.parse().ok());
+        let pod = match at {
+            HostAt::Kubernetes => Some(self.pod(written, defaults)?),
+            _ => {
+                self.no_pod(written)?;
+                None
+            }
+        };
         Some(HostPlace {
             name: named.name,
             at,
             program: text("program").map(Into::into).or_else(|| defaults.program.clone()),
             install: install.unwrap_or(defaults.install),
+            pod,
         })
+    }
+
+    /// A pod as it is to be made.
+    fn pod(&mut self, written: &WrittenHost, defaults: &HostDefaults) -> Option<Pod> {
+        let WrittenHost { name, place, entries } = written;
+        let text = |path: &str| entries.get(path).and_then(|entry| entry.text()).map(str::to_owned);
+        if !is_label(name) {
+            let message = format!("`{}` cannot be the name of a pod", shown(name));
+            let problem = Problem::new(message, place.mark("this host"));
+            let help =
+                "take at most 40 of `a-z`, `0-9` and `-`, with a letter or digit at both ends";
+            self.problems.push(problem.help(help));
+            return None;
+        }
+        let mut nodes = Vec::new();
+        if let Some(entry) = entries.get("nodes") {
+            let Some(read) = entry.text().and_then(labels) else {
+                let problem = Problem::new("these are no labels", entry.place.mark("nodes"));
+                self.problems.push(problem.help("write `key=value`, with commas between them"));
+                return None;
+            };
+            nodes = read;
+        }
+        let usual = of_all(defaults);
+        Some(Pod {
+            context: text("context").or(usual.context),
+            namespace: text("namespace").or(usual.namespace),
+            image: text("image").unwrap_or(usual.image),
+            server_image: text("server_image"),
+            nodes,
+            cpus: entries.get("cpus").and_then(Entry::number).unwrap_or(usual.cpus),
+            memory: text("memory").unwrap_or(usual.memory),
+            runtime_class: text("runtime_class"),
+            has_host_network: entries.get("host_network").and_then(Entry::boolean).unwrap_or(false),
+        })
+    }
+
+    /// A host that is no pod has nothing that only a pod has.
+    fn no_pod(&mut self, written: &WrittenHost) -> Option<()> {
+        const OF_ALL: [&str; 3] = ["at", "program", "install"];
+        let others = written.entries.iter().find(|(path, _)| !OF_ALL.contains(path));
+        let Some((path, entry)) = others else { return Some(()) };
+        let message = format!("`{path}` is for a pod, and host `{}` is none", written.name);
+        let problem = Problem::new(message, entry.place.mark("for pods only"));
+        self.problems.push(problem.help("add `at = \"kubernetes\"`, or remove it"));
+        None
     }
 
     /// Gives the hosts of a variant what is said of them.
     pub(super) fn place_hosts(&mut self, draft: &mut VariantDraft, known: &KnownHosts) {
-        draft.server.host.value.iter_mut().for_each(|host| known.complete(host));
+        let of_servers = [&mut draft.server.host.value, &mut draft.upstream.host.value];
+        of_servers.into_iter().flatten().for_each(|host| known.complete(host));
         let Some(hosts) = &mut draft.load.hosts.value else { return };
         hosts.0.iter_mut().for_each(|host| known.complete(host));
         if let Some((one, other)) = hosts.twice() {
@@ -73,7 +130,24 @@ impl KnownHosts {
             None => {
                 host.install = self.defaults.install;
                 host.program.clone_from(&self.defaults.program);
+                host.pod.iter_mut().for_each(|pod| *pod = of_all(&self.defaults));
             }
         }
     }
+}
+
+/// A pod of which nothing is said alone.
+fn of_all(defaults: &HostDefaults) -> Pod {
+    let usual = Pod::default();
+    let HostDefaults { context, namespace, image, .. } = defaults.clone();
+    Pod { context, namespace, image: image.unwrap_or(usual.image.clone()), ..usual }
+}
+
+/// Whether it can be part of the name of an object (RFC 1123 label, with room for what is added).
+fn is_label(name: &str) -> bool {
+    let is_inner = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit();
+    let ends = [name.bytes().next(), name.bytes().last()];
+    name.len() <= 40
+        && ends.iter().all(|end| end.is_some_and(is_inner))
+        && name.bytes().all(|octet| is_inner(octet) || octet == b'-')
 }

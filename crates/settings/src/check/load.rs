@@ -279,7 +279,7 @@ impl Check<'_> {
             .host
             .value
             .as_ref()
-            .filter(|host| hosts.0.iter().any(|other| other.at == host.at))
+            .filter(|host| hosts.0.iter().any(|other| other.is_at_the_place_of(host)))
         {
             self.problem(
                 format!("`{host}` is the host of the server: a load there would take its CPUs"),

@@ -93,9 +93,9 @@ pub(super) fn inputs(
 fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     // What is installed on other hosts is a fact of these.
-    let here = experiment.variants.iter().filter(|variant| variant.server.host.is_none());
-    for variant in here {
-        for server in variant.servers() {
+    for variant in &experiment.variants {
+        let all = variant.servers().into_iter();
+        for server in all.filter(|server| variant.host_of(server.role).is_none()) {
             // dnslab's own version is compared anyway.
             let Some(name) =
                 installed_name(&server).filter(|_| server.kind != Some(ServerKind::Embedded))

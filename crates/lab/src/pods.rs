@@ -1,0 +1,423 @@
+//! Hosts that are pods: the Job that makes one, what must be allowed for it, and the way into it.
+//!
+//! All is done by the user's own `kubectl`, which knows the cluster, and whose words are made here: none reaches a
+//! shell. A pod is made for one session and ends with it, whatever becomes of that: its process ends when no agent was in
+//! the pod for a minute, and then the cluster removes the Job with the pod.
+
+use std::io::{self, Write as _};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_settings::{HostPlace, Pod};
+use serde_json::{Value, json};
+
+/// Where the program is in the container of a pod.
+pub const PROGRAM: &str = "/dnslab/dnslab";
+
+/// The variable of the environment with the address of a pod.
+pub const ADDRESS: &str = "DNSLAB_POD_ADDRESS";
+
+/// The folder of the program, in both containers.
+const FOLDER: &str = "/dnslab";
+
+/// The container of the agent.
+const CONTAINER: &str = "host";
+
+/// The label of all that is made.
+const LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// Who belongs to nobody else on a node.
+const USER: u32 = 65_532;
+
+/// Time until a pod must run: its images may have to come from far.
+const RUNS_WITHIN: Duration = Duration::from_secs(180);
+
+/// Time until a pod must have a node. What the cluster says of it before may change: another pod ends just now.
+const PLACED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Between two looks at a pod.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// What has to be allowed, by a Role of the namespace: groups, resources, verbs.
+const RIGHTS: [(&str, &str, &[&str]); 4] = [
+    ("batch", "jobs", &["create", "delete"]),
+    ("", "pods", &["get", "list", "delete"]),
+    ("", "pods/exec", &["get", "create"]),
+    ("", "events", &["list"]),
+];
+
+/// The command line of kubectl(1) for the namespace of a pod.
+fn kubectl(pod: &Pod) -> Vec<String> {
+    let option = |name: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("--{name}={value}"))
+    };
+    let options = [option("context", &pod.context), option("namespace", &pod.namespace)];
+    std::iter::once("kubectl".to_owned()).chain(options.into_iter().flatten()).collect()
+}
+
+fn run(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
+    let line = kubectl(pod);
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]).args(words);
+    let piped = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    let mut child =
+        command.stdin(piped).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)?;
+    if let (Some(input), Some(mut to)) = (input, child.stdin.take()) {
+        // Why it is not read stands in what kubectl says.
+        to.write_all(input.to_string().as_bytes()).ok();
+    }
+    child.wait_with_output()
+}
+
+fn none(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(
+            io::ErrorKind::NotFound,
+            "kubectl is not on the search path: install the one of your cluster's release",
+        ),
+        _ => error,
+    }
+}
+
+/// What kubectl has said, or its complaint.
+fn said(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<String> {
+    let Output { status, stdout, stderr } = run(pod, words, input)?;
+    match status.success() {
+        true => Ok(String::from_utf8_lossy(&stdout).trim().to_owned()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
+    }
+}
+
+/// The Job that makes a host, with a name that the cluster makes different from all others.
+#[must_use]
+pub fn job(name: &str, pod: &Pod) -> Value {
+    let resources = json!({"cpu": pod.cpus.to_string(), "memory": pod.memory});
+    // Requests that are limits: whole CPUs, and the kubelet's policy `static` gives them to nobody else.
+    let resources = json!({"requests": resources, "limits": resources});
+    let security = json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]},
+    });
+    let tolerations = ["not-ready", "unreachable"].map(|state| {
+        let key = format!("node.kubernetes.io/{state}");
+        json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30})
+    });
+    let program = json!([{"name": "program", "mountPath": FOLDER}]);
+    let address = json!({"fieldRef": {"fieldPath": "status.podIP"}});
+    let mut spec = json!({
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "terminationGracePeriodSeconds": 2,
+        "hostNetwork": pod.has_host_network,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        // The container of a server has its own image, into which the program comes by this.
+        "initContainers": [{
+            "name": "program",
+            "image": pod.image,
+            "args": ["agent", "--put", FOLDER],
+            "resources": resources,
+            "securityContext": security,
+            "volumeMounts": program,
+        }],
+        "containers": [{
+            "name": CONTAINER,
+            "image": pod.server_image.as_ref().unwrap_or(&pod.image),
+            "command": [PROGRAM, "agent", "--stay"],
+            "env": [
+                {"name": ADDRESS, "valueFrom": address},
+                {"name": "TMPDIR", "value": "/tmp"},
+                {"name": "HOME", "value": "/tmp"},
+            ],
+            "resources": resources,
+            "securityContext": security,
+            "volumeMounts": [
+                {"name": "program", "mountPath": FOLDER, "readOnly": true},
+                {"name": "scratch", "mountPath": "/tmp"},
+            ],
+        }],
+        "volumes": [
+            {"name": "program", "emptyDir": {}},
+            {"name": "scratch", "emptyDir": {}},
+        ],
+        // A node that is gone keeps no pod: the run is void by then.
+        "tolerations": tolerations,
+        // Hosts are apart where there is room.
+        "topologySpreadConstraints": [{
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {LABEL: "dnslab"}},
+        }],
+    });
+    if !pod.nodes.is_empty() {
+        spec["nodeSelector"] =
+            pod.nodes.iter().cloned().map(|(key, value)| (key, Value::from(value))).collect();
+    }
+    if let Some(class) = &pod.runtime_class {
+        spec["runtimeClassName"] = class.as_str().into();
+    }
+    let labels = json!({LABEL: "dnslab", "dnslab/host": name});
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"generateName": format!("dnslab-{name}-"), "labels": labels},
+        "spec": {
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": 0,
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    })
+}
+
+/// The Role that a user needs in the namespace of the pods.
+#[must_use]
+pub fn role(pod: &Pod) -> Value {
+    let rule = |(group, resource, verbs): &(&str, &str, &[&str])| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+    let mut metadata = json!({"name": "dnslab"});
+    if let Some(namespace) = &pod.namespace {
+        metadata["namespace"] = namespace.as_str().into();
+    }
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": metadata,
+        "rules": RIGHTS.iter().map(rule).collect::<Vec<_>>(),
+    })
+}
+
+/// What this user may not do there and has to, as verbs and resources.
+///
+/// # Errors
+/// When kubectl is not there, or does not reach the cluster.
+fn lacking(pod: &Pod) -> io::Result<Vec<String>> {
+    let wanted = RIGHTS.iter().flat_map(|(group, resource, verbs)| {
+        let named = match group {
+            &"" => (*resource).to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        verbs.iter().map(move |verb| (*verb, named.clone()))
+    });
+    // All are asked at once: each question is a process.
+    let asked = |(verb, resource): (&'static str, String)| {
+        let pod = pod.clone();
+        thread::spawn(move || {
+            let Output { stdout, stderr, .. } =
+                run(&pod, &["auth", "can-i", verb, &resource], None)?;
+            match String::from_utf8_lossy(&stdout).trim() {
+                "yes" => Ok(None),
+                "no" => Ok(Some(format!("{verb} {resource}"))),
+                _ => Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
+            }
+        })
+    };
+    let asked: Vec<_> = wanted.map(asked).collect();
+    let answers = asked
+        .into_iter()
+        .map(|asked| asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    Ok(answers.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// A pod that was made to be a host. It is deleted with this.
+#[derive(Debug)]
+pub struct PodHost {
+    pod: Pod,
+    /// `job.batch/NAME`.
+    job: String,
+}
+
+impl PodHost {
+    /// Makes the pod of a host, and waits until it runs.
+    ///
+    /// # Errors
+    /// When the cluster is not reached, what has to be done is not allowed there, or the pod does not come to run.
+    pub fn make(host: &HostPlace) -> io::Result<Self> {
+        let pod = host.pod.clone().unwrap_or_default();
+        let lacking = lacking(&pod)?;
+        if !lacking.is_empty() {
+            let message = format!(
+                "you may not {} in its namespace: somebody has to bind the Role to you that `dnslab plan` shows",
+                lacking.join(", ")
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        let made = said(&pod, &["create", "-f", "-", "-o", "name"], Some(&job(&host.name, &pod)))?;
+        let made = Self { pod, job: made };
+        made.wait()?;
+        Ok(made)
+    }
+
+    /// The command line that starts a program in the container.
+    #[must_use]
+    pub fn command_line(&self) -> Vec<String> {
+        let words = ["exec", "-i", "-c", CONTAINER, &self.job, "--", PROGRAM, "agent"];
+        kubectl(&self.pod).into_iter().chain(words.map(str::to_owned)).collect()
+    }
+
+    fn name(&self) -> &str {
+        self.job.rsplit('/').next().unwrap_or(&self.job)
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let began = Instant::now();
+        let selector = format!("batch.kubernetes.io/job-name={}", self.name());
+        loop {
+            let found = said(&self.pod, &["get", "pods", "-l", &selector, "-o", "json"], None)?;
+            let found: Value = serde_json::from_str(&found).map_err(io::Error::other)?;
+            let state = PodState::of(&found["items"][0]);
+            let since = began.elapsed();
+            let why = match state {
+                PodState::Runs => return Ok(()),
+                PodState::Never(why) => Some(why),
+                PodState::NoPod if since > PLACED_WITHIN => Some(self.refusal()),
+                PodState::Unplaced(why) if since > PLACED_WITHIN => Some(why),
+                PodState::Waits(why) if since > RUNS_WITHIN => Some(why),
+                _ => None,
+            };
+            if let Some(why) = why {
+                let message = format!("its pod does not come to run: {why}");
+                return Err(io::Error::other(message));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Why the Job has no pod: what the cluster says of that, as of a quota.
+    fn refusal(&self) -> String {
+        let of_job = format!("involvedObject.name={}", self.name());
+        let words = ["get", "events", "--field-selector", &of_job, "-o", "json"];
+        let events = said(&self.pod, &words, None).ok();
+        let events: Option<Value> = events.and_then(|events| serde_json::from_str(&events).ok());
+        let last = events
+            .as_ref()
+            .and_then(|events| events["items"].as_array()?.last()?["message"].as_str());
+        last.unwrap_or("the cluster makes none, and does not say why").to_owned()
+    }
+}
+
+impl Drop for PodHost {
+    /// At once: nothing in it is worth a farewell, and a node that is gone says none.
+    fn drop(&mut self) {
+        let selector = format!("batch.kubernetes.io/job-name={}", self.name());
+        let now = ["--wait=false", "--grace-period=0", "--force"];
+        run(&self.pod, &["delete", &self.job, "--wait=false", "--ignore-not-found"], None).ok();
+        run(&self.pod, &[&["delete", "pods", "-l", &selector][..], &now[..]].concat(), None).ok();
+    }
+}
+
+/// What has become of a pod.
+#[derive(Debug, PartialEq, Eq)]
+enum PodState {
+    NoPod,
+    /// No node takes it, and why.
+    Unplaced(String),
+    /// It may run soon, and what it waits for.
+    Waits(String),
+    /// It will not run, and why.
+    Never(String),
+    Runs,
+}
+
+impl PodState {
+    fn of(pod: &Value) -> Self {
+        if pod.is_null() {
+            return Self::NoPod;
+        }
+        let status = &pod["status"];
+        let each = |list: &str| status[list].as_array().cloned().unwrap_or_default();
+        let containers = [each("initContainerStatuses"), each("containerStatuses")].concat();
+        let waiting = containers.iter().find_map(|container| {
+            let waiting = &container["state"]["waiting"];
+            let reason = waiting["reason"].as_str()?;
+            let message = waiting["message"].as_str().unwrap_or_default();
+            Some((
+                reason,
+                format!(
+                    "{reason} ({})",
+                    [message, container["image"].as_str().unwrap_or_default()].join(" ").trim()
+                ),
+            ))
+        });
+        let ended = containers.iter().find_map(|container| {
+            let ended = &container["state"]["terminated"];
+            let code = ended["exitCode"].as_i64().filter(|code| *code != 0)?;
+            let what = ["reason", "message"].map(|key| ended[key].as_str().unwrap_or_default());
+            Some(format!("its container ended with code {code} ({})", what.join(" ").trim()))
+        });
+        let unplaced = each("conditions").into_iter().find(|condition| {
+            condition["type"] == "PodScheduled" && condition["status"] == "False"
+        });
+        let ready = each("containerStatuses")
+            .iter()
+            .any(|container| !container["state"]["running"].is_null());
+        match (ready, ended, waiting, unplaced) {
+            (true, ..) => Self::Runs,
+            (_, Some(ended), ..) => Self::Never(ended),
+            (_, _, Some((reason, why)), _) if NEVER.contains(&reason) => Self::Never(why),
+            (.., Some(condition)) => Self::Unplaced(
+                condition["message"].as_str().unwrap_or("no node takes it").to_owned(),
+            ),
+            (_, _, Some((_, why)), _) => Self::Waits(why),
+            (..) => Self::Waits(status["phase"].as_str().unwrap_or("it is not there").to_owned()),
+        }
+    }
+}
+
+/// Why a container waits that waits in vain.
+const NEVER: [&str; 8] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_is_restricted_and_has_whole_cpus() {
+        let pod =
+            Pod { cpus: 2, nodes: vec![("pool".to_owned(), "dns".to_owned())], ..Pod::default() };
+        let job = job("load-1", &pod);
+        let spec = &job["spec"]["template"]["spec"];
+        for container in [&spec["initContainers"][0], &spec["containers"][0]] {
+            assert_eq!(container["resources"]["requests"], container["resources"]["limits"]);
+            assert_eq!(container["resources"]["limits"]["cpu"], "2");
+            assert_eq!(container["securityContext"]["capabilities"]["drop"][0], "ALL");
+        }
+        assert_eq!(spec["nodeSelector"]["pool"], "dns");
+        assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 0);
+    }
+
+    #[test]
+    fn states_are_told_apart() {
+        let check = |status: Value, expected: &PodState| {
+            assert_eq!(PodState::of(&json!({"status": status})), *expected);
+        };
+        assert_eq!(PodState::of(&Value::Null), PodState::NoPod);
+        check(json!({"containerStatuses": [{"state": {"running": {}}}]}), &PodState::Runs);
+        let waiting = |reason: &str| json!({"containerStatuses": [{"image": "x:1", "state": {"waiting": {"reason": reason, "message": "no"}}}]});
+        check(
+            waiting("ContainerCreating"),
+            &PodState::Waits("ContainerCreating (no x:1)".to_owned()),
+        );
+        check(waiting("ErrImagePull"), &PodState::Never("ErrImagePull (no x:1)".to_owned()));
+        let full = json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}]});
+        check(full, &PodState::Unplaced("0/3 nodes".to_owned()));
+        let ended = json!({"initContainerStatuses": [{"state": {"terminated": {"exitCode": 1, "reason": "Error"}}}]});
+        check(ended, &PodState::Never("its container ended with code 1 (Error)".to_owned()));
+    }
+}
