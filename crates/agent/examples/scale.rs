@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A child of this process.
 fn here(number: usize, program: &Path) -> HostPlace {
     let (at, program) = (HostAt::Here, Some(program.to_owned()));
-    HostPlace { name: format!("host{number}"), at, program, install: Install::Present }
+    HostPlace { name: format!("host{number}"), at, program, install: Install::Present, pod: None }
 }
 
 fn coordinator(count: usize, seconds: u64) -> Result<(), Box<dyn Error>> {

@@ -11,7 +11,7 @@ use rustix::process::{WaitOptions, wait};
 
 /// A pod without an agent for so long is nobody's: its coordinator begins one at once, and is dead if it does not. An
 /// agent that hears nothing ends after 30 s.
-const ALONE: Duration = Duration::from_secs(60);
+const ALONE: Duration = Duration::from_secs(30);
 
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -25,7 +25,7 @@ pub fn put_program(folder: &Path) -> io::Result<()> {
     fs::set_permissions(&there, fs::Permissions::from_mode(0o755))
 }
 
-/// Returns when no other process was in the PID namespace of this one for a minute. Meanwhile it is the parent of those that have
+/// Returns when no other process was in the PID namespace of this one for half a minute. Meanwhile it is the parent of those that have
 /// lost theirs.
 pub fn stay() {
     let mut alone_since = Instant::now();

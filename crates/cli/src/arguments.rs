@@ -140,7 +140,7 @@ pub(crate) struct Asked {
     /// Limits without `--limit` are those of `dnslab compare`.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
-    /// Start the servers on this host, by ssh, and ask them from here; or in pods, with `kubernetes`
+    /// Start the servers on this host, by ssh, or in pods, with `kubernetes`
     ///
     /// It is the same as `--set server.host=HOST`. With `kubernetes`, the server and the load are pods of the cluster of
     /// kubectl's current context, with the names `server` and `load`: `--set host.server.nodes=pool=dns`.

@@ -95,6 +95,8 @@ const LINES: &[&str] = &[
      --set 'upstream.extra=# nothing'",
     "run idm --set server.address=[2001:db8::7]:5300 --set server.tls_name=ipa7.example.test \
      --set server.authority=/etc/passwd",
+    "run kubernetes-forwarding --on kubernetes --set host.server.nodes=pool=dns --set hosts.image=dnslab:1 \
+     --set hosts.context=lab --set hosts.namespace=dnslab --set upstream.host=here",
     "run query-log-causes --set load.duration=5s --set server.root=/",
     "run query-logging --set server.zone.records=1000 --set variant.both.server.log.size_mib=10 \
      --set server.binary=/bin/sh --set server.threads=3",

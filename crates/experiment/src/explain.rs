@@ -7,7 +7,8 @@ use dnslab_lab::{GuardProgram, LabError, Version};
 use dnslab_record::SkippedVariant;
 use dnslab_settings::{
     CacheSize, ChainRole, ChainServer, Experiment, ExternalUpstream, HostPlace, HostsChoice, Link,
-    LogTarget, Mode, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
+    LogTarget, Mode, Pod, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant,
+    on_one_line,
 };
 use dnslab_wire::units::{duration, number, share};
 
@@ -93,6 +94,16 @@ pub fn explain(
             text.push_str(&format!("  {what:<9} {line}\n"));
         }
     }
+    let hosts = experiment.hosts();
+    let pods = hosts.iter().filter_map(|host| host.pod.as_deref());
+    let mut roles: Vec<String> = pods.map(dnslab_lab::pods::role).collect();
+    roles.dedup();
+    for role in roles {
+        text.push_str(&format!(
+            "\nYou need these rights where its pods are, and `kubectl auth can-i` says before the first run if you have \
+             them:\n\n{role}"
+        ));
+    }
     text.push_str(&format!("\n{}\n", order(plan)));
     if experiment.repeat.profile {
         text.push_str("then one more round in which perf samples the servers\n");
@@ -130,6 +141,12 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
             agents.map(|agent| ("agent", format!("{agent}, which {does} (`server.host`)"))),
         );
     }
+    if let Some(host) = &variant.upstream.host {
+        let agents = agents_on(std::slice::from_ref(host));
+        lines.extend(agents.map(|agent| {
+            ("agent", format!("{agent}, which starts the upstream (`upstream.host`)"))
+        }));
+    }
     if let Some(hosts) = &variant.load.hosts {
         let line = |agent| ("agent", format!("{agent}, which sends the load (`load.hosts`)"));
         lines.extend(agents_on(&hosts.0).map(line));
@@ -139,7 +156,7 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
         if let Some(root) = server.root {
             lines.push(("root", format!("{} (`{place}.root`)", root.display())));
         }
-        let is_here = variant.server.host.is_none();
+        let is_here = variant.host_of(server.role).is_none();
         if let Some(program) = named_program(&server).filter(|_| is_here) {
             let binary = server.binary.map(|path| path.display().to_string());
             // The line of the server says why it is not there.
@@ -175,12 +192,16 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
 
 /// The agents that are started on hosts, a line for those that are started alike.
 fn agents_on(hosts: &[HostPlace]) -> impl Iterator<Item = String> {
-    let alike = hosts.chunk_by(|one, other| {
-        (one.program(), one.is_copied()) == (other.program(), other.is_copied())
-    });
+    let way = |host: &HostPlace| (host.program().to_owned(), host.is_copied(), host.pod.clone());
+    let alike = hosts.chunk_by(move |one, other| way(one) == way(other));
     alike.map(|hosts| {
         let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
         let names = names.join(", ");
+        if let Some(Pod { image, server_image, .. }) = hosts[0].pod.as_deref() {
+            let image =
+                server_image.as_ref().map_or(image.clone(), |own| format!("{image} in {own}"));
+            return format!("{image}, a pod for {names}");
+        }
         match hosts[0].is_copied() {
             true => format!("this program, copied by ssh to {names}"),
             false => format!("`{} agent` on {names}", hosts[0].program().display()),
@@ -195,7 +216,9 @@ fn line_of_hosts(variant: &Variant) -> String {
         Duration::ZERO => String::new(),
         later => format!("; the upstream answers {} later", duration::write(later)),
     };
-    let server = variant.server.host.as_ref().map(|host| format!("server on {host}"));
+    let upstream = variant.upstream.host.as_ref();
+    let upstream = upstream.map(|host| format!(", upstream on {host}")).unwrap_or_default();
+    let server = variant.server.host.as_ref().map(|host| format!("server on {host}{upstream}"));
     let load = variant.load.hosts.as_ref();
     let load = load.map(|hosts| format!("load on {}", hosts.to_string().replace(',', ", ")));
     match (server, load) {
@@ -247,7 +270,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
             ChainRole::Upstream => upstream_extras(&variant.upstream),
             _ => Vec::new(),
         };
-        let there = variant.server.host.as_ref().filter(|_| server.kind.is_some());
+        let there = variant.host_of(server.role).filter(|_| server.kind.is_some());
         let find = |server: &ChainServer<'_>| match there {
             Some(host) => format!("as installed on {host}"),
             None => find(server),

@@ -117,7 +117,10 @@ pub(crate) fn enter(spec: &OsStr) -> ExitCode {
 
 /// Everything up to exec. Returns only on failure, with the reason.
 fn become_server(stage: &Stage) -> String {
-    let [program, arguments @ ..] = stage.command.as_slice() else {
+    // As in the grammar of the shell (POSIX, "Simple Commands"): an image of a server may have no env(1).
+    let variables = stage.command.iter().take_while(|word| variable(word).is_some()).count();
+    let (variables, command) = stage.command.split_at(variables);
+    let [program, arguments @ ..] = command else {
         return "the command is empty".to_owned();
     };
     // Before the user changes: the new one may not see the program at its path.
@@ -130,8 +133,16 @@ fn become_server(stage: &Stage) -> String {
     }
     let mut command = Command::new(executed);
     stage.environment.apply(&mut command);
+    command.envs(variables.iter().filter_map(|word| variable(word)));
     let error = command.arg0(program).args(arguments).exec();
     format!("cannot execute {}: {error}", program.display())
+}
+
+/// The name and the value of a variable that is set before a command.
+fn variable(word: &OsStr) -> Option<(&str, &str)> {
+    let (name, value) = word.to_str()?.split_once('=')?;
+    let is_name = name.bytes().all(|octet| octet.is_ascii_uppercase() || octet == b'_');
+    (is_name && !name.is_empty()).then_some((name, value))
 }
 
 fn bind_to_guard(guard: u32) -> Result<(), StageError> {

@@ -2,10 +2,10 @@
 //!
 //! All is done by the user's own `kubectl`, which knows the cluster, and whose words are made here: none reaches a
 //! shell. A pod is made for one session and ends with it, whatever becomes of that: its process ends when no agent was in
-//! the pod for a minute, and then the cluster removes the Job with the pod.
+//! the pod for half a minute, and then the cluster removes the Job with the pod.
 
 use std::io::{self, Write as _};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,13 +56,16 @@ fn kubectl(pod: &Pod) -> Vec<String> {
     std::iter::once("kubectl".to_owned()).chain(options.into_iter().flatten()).collect()
 }
 
-fn run(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
+fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
     let line = kubectl(pod);
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]).args(words);
-    let piped = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)
+}
+
+fn run(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
     let mut child =
-        command.stdin(piped).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)?;
+        begin(pod, words, if input.is_some() { Stdio::piped() } else { Stdio::null() })?;
     if let (Some(input), Some(mut to)) = (input, child.stdin.take()) {
         // Why it is not read stands in what kubectl says.
         to.write_all(input.to_string().as_bytes()).ok();
@@ -178,20 +181,21 @@ pub fn job(name: &str, pod: &Pod) -> Value {
     })
 }
 
-/// The Role that a user needs in the namespace of the pods.
+/// The Role that a user needs in the namespace of the pods, as `kubectl apply -f -` reads it.
 #[must_use]
-pub fn role(pod: &Pod) -> Value {
-    let rule = |(group, resource, verbs): &(&str, &str, &[&str])| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
-    let mut metadata = json!({"name": "dnslab"});
-    if let Some(namespace) = &pod.namespace {
-        metadata["namespace"] = namespace.as_str().into();
+pub fn role(pod: &Pod) -> String {
+    let metadata = match &pod.namespace {
+        Some(namespace) => json!({"name": "dnslab", "namespace": namespace}),
+        None => json!({"name": "dnslab"}),
+    };
+    let mut text = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {metadata}\nrules:\n"
+    );
+    for (group, resource, verbs) in RIGHTS {
+        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        text.push_str(&format!("- {rule}\n"));
     }
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": metadata,
-        "rules": RIGHTS.iter().map(rule).collect::<Vec<_>>(),
-    })
+    text
 }
 
 /// What this user may not do there and has to, as verbs and resources.
@@ -200,30 +204,28 @@ pub fn role(pod: &Pod) -> Value {
 /// When kubectl is not there, or does not reach the cluster.
 fn lacking(pod: &Pod) -> io::Result<Vec<String>> {
     let wanted = RIGHTS.iter().flat_map(|(group, resource, verbs)| {
-        let named = match group {
-            &"" => (*resource).to_owned(),
+        let named = match *group {
+            "" => (*resource).to_owned(),
             group => format!("{resource}.{group}"),
         };
         verbs.iter().map(move |verb| (*verb, named.clone()))
     });
     // All are asked at once: each question is a process.
-    let asked = |(verb, resource): (&'static str, String)| {
-        let pod = pod.clone();
-        thread::spawn(move || {
-            let Output { stdout, stderr, .. } =
-                run(&pod, &["auth", "can-i", verb, &resource], None)?;
-            match String::from_utf8_lossy(&stdout).trim() {
-                "yes" => Ok(None),
-                "no" => Ok(Some(format!("{verb} {resource}"))),
-                _ => Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
-            }
-        })
-    };
-    let asked: Vec<_> = wanted.map(asked).collect();
-    let answers = asked
-        .into_iter()
-        .map(|asked| asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    Ok(answers.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    let mut asked = Vec::new();
+    for (verb, resource) in wanted {
+        let question = begin(pod, &["auth", "can-i", verb, &resource], Stdio::null())?;
+        asked.push((format!("{verb} {resource}"), question));
+    }
+    let mut lacking = Vec::new();
+    for (right, question) in asked {
+        let Output { stdout, stderr, .. } = question.wait_with_output()?;
+        match String::from_utf8_lossy(&stdout).trim() {
+            "yes" => {}
+            "no" => lacking.push(right),
+            _ => return Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
+        }
+    }
+    Ok(lacking)
 }
 
 /// A pod that was made to be a host. It is deleted with this.
@@ -240,7 +242,7 @@ impl PodHost {
     /// # Errors
     /// When the cluster is not reached, what has to be done is not allowed there, or the pod does not come to run.
     pub fn make(host: &HostPlace) -> io::Result<Self> {
-        let pod = host.pod.clone().unwrap_or_default();
+        let pod = *host.pod.clone().unwrap_or_default();
         let lacking = lacking(&pod)?;
         if !lacking.is_empty() {
             let message = format!(

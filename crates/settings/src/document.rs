@@ -618,6 +618,7 @@ mod tests {
             "load.queries",
             "load.tsig_file",
             "upstream.hierarchy",
+            "hosts.namespace",
             // Read by dnslab's own parser.
             "server.unit",
         ];
@@ -632,10 +633,13 @@ mod tests {
             "server.zone.file",
             "relay.binary",
             "relay.extra",
+            "upstream.host",
             "upstream.binary",
             "upstream.extra",
             "load.hosts",
             "hosts.program",
+            "hosts.context",
+            "hosts.image",
         ];
         for key in keys().filter(|key| matches!(key.kind, Kind::Text | Kind::Path)) {
             let is_known = harmless.contains(&key.path) != code.contains(&key.path);

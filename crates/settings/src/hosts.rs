@@ -79,7 +79,7 @@ pub struct HostPlace {
     /// How dnslab comes there.
     pub install: Install,
     /// What it is in a cluster; nothing of a host that is reached otherwise.
-    pub pod: Option<Pod>,
+    pub pod: Option<Box<Pod>>,
 }
 
 /// A pod that is made to be a host.
@@ -210,7 +210,7 @@ impl FromStr for HostPlace {
     fn from_str(text: &str) -> Result<Self, NoHostPlace> {
         let at: HostAt = text.parse()?;
         let name = text.strip_prefix(SSH).unwrap_or(text).to_owned();
-        let pod = (at == HostAt::Kubernetes).then(Pod::default);
+        let pod = (at == HostAt::Kubernetes).then(Box::default);
         Ok(Self { name, at, program: None, install: Install::default(), pod })
     }
 }
@@ -251,7 +251,7 @@ impl HostPlace {
         let program = self.program.as_ref().map(|path| text(path.display().to_string()));
         let program = program.map(|path| format!("program = {path}\n")).unwrap_or_default();
         let install = self.install;
-        let pod = self.pod.as_ref().map(Pod::lines).unwrap_or_default();
+        let pod = self.pod.as_deref().map(Pod::lines).unwrap_or_default();
         let whole = format!("\n[host.{name}]\nat = {at}\n{program}install = \"{install}\"\n{pod}");
         (!self.is_plain()).then_some(whole)
     }

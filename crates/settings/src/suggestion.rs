@@ -162,7 +162,7 @@ mod tests {
             "load.colour",
             "load.percentile",
             "server.pod",
-            "server.image",
+            "server.container",
         ] {
             assert_eq!(closest_key(written, keys()).map(|key| key.path), None, "for `{written}`");
         }

@@ -16,13 +16,14 @@ use crate::run::population::read_population;
 use crate::run::zone::read_zone_name;
 
 /// The built-in experiments: name and text of the file.
-pub const BUILT_IN: [(&str, &str); 12] = [
+pub const BUILT_IN: [(&str, &str); 13] = [
     ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
     ("forwarders-idle", include_str!("../../../../experiments/forwarders-idle.toml")),
     ("forwarding", include_str!("../../../../experiments/forwarding.toml")),
     ("idm", include_str!("../../../../experiments/idm.toml")),
+    ("kubernetes-forwarding", include_str!("../../../../experiments/kubernetes-forwarding.toml")),
     ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
     ("resolvers", include_str!("../../../../experiments/resolvers.toml")),

@@ -82,7 +82,7 @@ impl Adapter for CoreDns {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let threads = format!("GOMAXPROCS={}", spec.threads);
-        let command = ["/usr/bin/env", &threads, program, "-conf", CONFIGURATION];
+        let command = [&threads, program, "-conf", CONFIGURATION];
         Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
     }
 

@@ -38,7 +38,7 @@ impl Check<'_> {
         };
         let install = text("install").and_then(|word| word.parse().ok());
         let pod = match at {
-            HostAt::Kubernetes => Some(self.pod(written, defaults)?),
+            HostAt::Kubernetes => Some(Box::new(self.pod(written, defaults)?)),
             _ => {
                 self.no_pod(written)?;
                 None
@@ -130,7 +130,7 @@ impl KnownHosts {
             None => {
                 host.install = self.defaults.install;
                 host.program.clone_from(&self.defaults.program);
-                host.pod.iter_mut().for_each(|pod| *pod = of_all(&self.defaults));
+                host.pod.iter_mut().for_each(|pod| **pod = of_all(&self.defaults));
             }
         }
     }
