@@ -329,10 +329,16 @@ impl Link {
     pub fn open(place: &HostPlace) -> Result<Self, LinkError> {
         let name = &place.name;
         let mut command = String::new();
-        let not_started = |command: &str, error: io::Error| LinkError::NotStarted {
-            host: name.clone(),
-            command: command.to_owned(),
-            reason: error.to_string(),
+        let not_started = |command: &str, error: io::Error| match place.at {
+            // Its command begins when there is a pod.
+            HostAt::Kubernetes => {
+                LinkError::Refused { host: name.clone(), reason: error.to_string() }
+            }
+            HostAt::Here | HostAt::Namespace(_) | HostAt::Ssh(_) => LinkError::NotStarted {
+                host: name.clone(),
+                command: command.to_owned(),
+                reason: error.to_string(),
+            },
         };
         let mut words = command_line(place).map_err(|error| not_started("dnslab agent", error))?;
         if place.is_copied()

@@ -203,18 +203,18 @@ pub fn role(pod: &Pod) -> String {
 /// # Errors
 /// When kubectl is not there, or does not reach the cluster.
 fn lacking(pod: &Pod) -> io::Result<Vec<String>> {
-    let wanted = RIGHTS.iter().flat_map(|(group, resource, verbs)| {
-        let named = match *group {
-            "" => (*resource).to_owned(),
-            group => format!("{resource}.{group}"),
-        };
-        verbs.iter().map(move |verb| (*verb, named.clone()))
-    });
     // All are asked at once: each question is a process.
     let mut asked = Vec::new();
-    for (verb, resource) in wanted {
-        let question = begin(pod, &["auth", "can-i", verb, &resource], Stdio::null())?;
-        asked.push((format!("{verb} {resource}"), question));
+    for (group, resource, verbs) in RIGHTS {
+        // `pods/exec` would be a pod of the name `exec`.
+        let (kind, part) = resource.split_once('/').unwrap_or((resource, ""));
+        let kind = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let part = (!part.is_empty()).then(|| format!("--subresource={part}"));
+        for verb in verbs {
+            let words: Vec<&str> =
+                ["auth", "can-i", verb, &kind].into_iter().chain(part.as_deref()).collect();
+            asked.push((format!("{verb} {resource}"), begin(pod, &words, Stdio::null())?));
+        }
     }
     let mut lacking = Vec::new();
     for (right, question) in asked {
@@ -234,6 +234,8 @@ pub struct PodHost {
     pod: Pod,
     /// `job.batch/NAME`.
     job: String,
+    /// The name of its pod, once that runs.
+    name: String,
 }
 
 impl PodHost {
@@ -252,35 +254,44 @@ impl PodHost {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
         let made = said(&pod, &["create", "-f", "-", "-o", "name"], Some(&job(&host.name, &pod)))?;
-        let made = Self { pod, job: made };
-        made.wait()?;
+        let mut made = Self { pod, job: made, name: String::new() };
+        made.name = made.wait(&host.name)?;
         Ok(made)
     }
 
     /// The command line that starts a program in the container.
     #[must_use]
     pub fn command_line(&self) -> Vec<String> {
-        let words = ["exec", "-i", "-c", CONTAINER, &self.job, "--", PROGRAM, "agent"];
+        let words = ["exec", "-i", "-c", CONTAINER, &self.name, "--", PROGRAM, "agent"];
         kubectl(&self.pod).into_iter().chain(words.map(str::to_owned)).collect()
     }
 
-    fn name(&self) -> &str {
+    fn job_name(&self) -> &str {
         self.job.rsplit('/').next().unwrap_or(&self.job)
     }
 
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&self, host: &str) -> io::Result<String> {
         let began = Instant::now();
-        let selector = format!("batch.kubernetes.io/job-name={}", self.name());
+        let selector = format!("batch.kubernetes.io/job-name={}", self.job_name());
         loop {
             let found = said(&self.pod, &["get", "pods", "-l", &selector, "-o", "json"], None)?;
             let found: Value = serde_json::from_str(&found).map_err(io::Error::other)?;
-            let state = PodState::of(&found["items"][0]);
+            let found = &found["items"][0];
+            let state = PodState::of(found);
             let since = began.elapsed();
             let why = match state {
-                PodState::Runs => return Ok(()),
+                PodState::Runs => {
+                    return Ok(found["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+                }
+                PodState::NoImage(why) => Some(format!(
+                    "{why}\n  hint:    name an image that the nodes can fetch: `hosts.image`, or \
+                     `host.{host}.server_image`"
+                )),
                 PodState::Never(why) => Some(why),
                 PodState::NoPod if since > PLACED_WITHIN => Some(self.refusal()),
-                PodState::Unplaced(why) if since > PLACED_WITHIN => Some(why),
+                PodState::Unplaced(why) if since > PLACED_WITHIN => Some(format!(
+                    "{why}\n  hint:    `host.{host}.cpus`, `.memory` and `.nodes` say what it wants"
+                )),
                 PodState::Waits(why) if since > RUNS_WITHIN => Some(why),
                 _ => None,
             };
@@ -294,7 +305,7 @@ impl PodHost {
 
     /// Why the Job has no pod: what the cluster says of that, as of a quota.
     fn refusal(&self) -> String {
-        let of_job = format!("involvedObject.name={}", self.name());
+        let of_job = format!("involvedObject.name={}", self.job_name());
         let words = ["get", "events", "--field-selector", &of_job, "-o", "json"];
         let events = said(&self.pod, &words, None).ok();
         let events: Option<Value> = events.and_then(|events| serde_json::from_str(&events).ok());
@@ -308,7 +319,7 @@ impl PodHost {
 impl Drop for PodHost {
     /// At once: nothing in it is worth a farewell, and a node that is gone says none.
     fn drop(&mut self) {
-        let selector = format!("batch.kubernetes.io/job-name={}", self.name());
+        let selector = format!("batch.kubernetes.io/job-name={}", self.job_name());
         let now = ["--wait=false", "--grace-period=0", "--force"];
         run(&self.pod, &["delete", &self.job, "--wait=false", "--ignore-not-found"], None).ok();
         run(&self.pod, &[&["delete", "pods", "-l", &selector][..], &now[..]].concat(), None).ok();
@@ -323,6 +334,8 @@ enum PodState {
     Unplaced(String),
     /// It may run soon, and what it waits for.
     Waits(String),
+    /// There is no such image, or its node cannot fetch it.
+    NoImage(String),
     /// It will not run, and why.
     Never(String),
     Runs,
@@ -363,6 +376,7 @@ impl PodState {
         match (ready, ended, waiting, unplaced) {
             (true, ..) => Self::Runs,
             (_, Some(ended), ..) => Self::Never(ended),
+            (_, _, Some((reason, why)), _) if NO_IMAGE.contains(&reason) => Self::NoImage(why),
             (_, _, Some((reason, why)), _) if NEVER.contains(&reason) => Self::Never(why),
             (.., Some(condition)) => Self::Unplaced(
                 condition["message"].as_str().unwrap_or("no node takes it").to_owned(),
@@ -373,17 +387,13 @@ impl PodState {
     }
 }
 
-/// Why a container waits that waits in vain.
-const NEVER: [&str; 8] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "ErrImageNeverPull",
-    "InvalidImageName",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "CrashLoopBackOff",
-];
+/// Why a container waits for its image in vain.
+const NO_IMAGE: [&str; 4] =
+    ["ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"];
+
+/// Why a container waits in vain for something else.
+const NEVER: [&str; 4] =
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
 
 #[cfg(test)]
 mod tests {
@@ -416,7 +426,7 @@ mod tests {
             waiting("ContainerCreating"),
             &PodState::Waits("ContainerCreating (no x:1)".to_owned()),
         );
-        check(waiting("ErrImagePull"), &PodState::Never("ErrImagePull (no x:1)".to_owned()));
+        check(waiting("ErrImagePull"), &PodState::NoImage("ErrImagePull (no x:1)".to_owned()));
         let full = json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}]});
         check(full, &PodState::Unplaced("0/3 nodes".to_owned()));
         let ended = json!({"initContainerStatuses": [{"state": {"terminated": {"exitCode": 1, "reason": "Error"}}}]});

@@ -155,7 +155,8 @@ fn the_version_is_named_alike() {
     let version = env!("CARGO_PKG_VERSION");
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let changes = read("CHANGELOG.md");
-    let heading = changes.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
+    let mut headings = changes.lines().filter_map(|line| line.strip_prefix("## "));
+    let heading = headings.find(|heading| *heading != "Unreleased").unwrap();
     let date = heading.strip_prefix(&format!("{version}, "));
     let date = date.unwrap_or_else(|| panic!("CHANGELOG.md begins with `{heading}`"));
     let citation = match date {
