@@ -164,7 +164,7 @@ fn check_source(release: &Release) -> Result<()> {
     }
     let changelog = fs::read_to_string(release.root.join("CHANGELOG.md"))?;
     let heading = changelog.lines().find(|line| line.starts_with("## ")).unwrap_or_default();
-    if heading.ends_with("not yet released") {
+    if heading.ends_with("not yet released") || heading == "## Unreleased" {
         bail!("CHANGELOG.md says `{heading}`: write the day of the release");
     }
     Ok(())
