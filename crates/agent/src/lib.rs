@@ -10,8 +10,8 @@
 //!
 //! Modules, in the order of reading: `host` (the agent) with `permission`, `sampling`, `servers`, `shares` and
 //! `scratch`, `handed` (what the own agent is given as it is), `feeds` (queries that are sent ahead of a load), `output`
-//! (frames out), `link` (its coordinator), `watching`, `counting`, `started` and `load_hosts` (what both are for), `pod` (what holds a pod for its agents), `serving`
-//! (what a server is started with), `agents` (the links of a session).
+//! (frames out), `link` (its coordinator), `watching`, `counting`, `started` and `load_hosts` (what both are for), `pod` (what
+//! holds a pod for its agents), `serving` (what a server is started with), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
 //! - Invariant: what an agent says is bounded, and so is what its coordinator keeps of it.

@@ -25,8 +25,8 @@ pub fn put_program(folder: &Path) -> io::Result<()> {
     fs::set_permissions(&there, fs::Permissions::from_mode(0o755))
 }
 
-/// Returns when no other process was in the PID namespace of this one for half a minute. Meanwhile it is the parent of those that have
-/// lost theirs.
+/// Returns when no other process was in the PID namespace of this one for half a minute. Meanwhile it is the parent
+/// of those that have lost theirs.
 pub fn stay() {
     let mut alone_since = Instant::now();
     while alone_since.elapsed() < ALONE {

@@ -17,7 +17,7 @@ use dnslab_results::ResultsDirectory;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Nodes that have the same CPU of the one machine that they are on.
+/// Server and load on nodes that give them different CPUs of the one machine that all nodes are on.
 const APART: [&str; 4] = [
     "--set",
     "host.server.nodes=dnslab/reserved-cpu=0",
