@@ -178,8 +178,12 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
             server = Some(running);
             continue;
         }
-        // Whether such short measurements are within a limit, worse or unclear is chance.
-        let judges = command.words.iter().any(|word| word == "compare" || word == "--against");
+        // Whether such short measurements are within a limit, worse or unclear is chance. So is whether a rate
+        // meets an objective while other programs hold the CPUs.
+        let judges = command
+            .words
+            .iter()
+            .any(|word| ["capacity", "compare", "--against"].contains(&word.as_str()));
         let codes: &[i32] = if judges { &[0, 3, 4] } else { &[0] };
         let done = reader.start(&words).finish().exits_with_one_of(codes);
         for complaint in FAILURES {
