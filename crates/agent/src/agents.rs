@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use dnslab_lab::GuardProgram;
+use dnslab_lab::services::Service;
 use dnslab_record::Fact;
-use dnslab_settings::HostPlace;
+use dnslab_settings::{HostPlace, ServicePlace};
 
 use crate::clock::Clock;
 use crate::handed::Handed;
@@ -35,6 +36,9 @@ fn changed(before: &Link, now: &Link) -> Option<&'static str> {
 pub struct Agents {
     own: Arc<Link>,
     links: Mutex<HashMap<HostPlace, Arc<Link>>>,
+    /// The Services that are asked, each with its way to its cluster.
+    services: Mutex<HashMap<ServicePlace, Arc<Service>>>,
+    guard: GuardProgram,
 }
 
 impl Agents {
@@ -48,10 +52,12 @@ impl Agents {
         let ((from_link, to_agent), (from_agent, to_link)) = (pipe()?, pipe()?);
         let handed = Arc::new(Handed::default());
         let (clock, of_agent) = (Clock::start(), Arc::clone(&handed));
-        let act = move || serve_own(guard, (from_link, to_link), (of_agent, clock)).ok();
+        let of_agent_thread = guard.clone();
+        let act = move || serve_own(of_agent_thread, (from_link, to_link), (of_agent, clock)).ok();
         threads::start(act).map_err(LinkError::no_agent_here)?;
         let own = Link::own((to_agent, from_agent), handed, clock)?;
-        Ok(Self { own: Arc::new(own), links: Mutex::default() })
+        let (links, services) = (Mutex::default(), Mutex::default());
+        Ok(Self { own: Arc::new(own), links, services, guard })
     }
 
     /// The link to the agent of this process, which does what is done on this host.
@@ -116,6 +122,20 @@ impl Agents {
             })?;
         }
         Ok(links)
+    }
+
+    /// A Service that runs in a cluster.
+    ///
+    /// # Errors
+    /// When it is not found, or not reached.
+    pub fn service(&self, place: &ServicePlace) -> io::Result<Arc<Service>> {
+        let mut known = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = known.get(place) {
+            return Ok(Arc::clone(service));
+        }
+        let service = Arc::new(Service::find(place, &self.guard)?);
+        known.insert(place.clone(), Arc::clone(&service));
+        Ok(service)
     }
 
     fn links(&self) -> MutexGuard<'_, HashMap<HostPlace, Arc<Link>>> {

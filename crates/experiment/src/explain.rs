@@ -358,6 +358,7 @@ fn load(variant: &Variant) -> String {
             format!("the names of the zone file {}{types}", path.display())
         }
         Queries::File(path) => format!("the queries of {}", path.display()),
+        Queries::Names { names, types } => format!("{names}, {types}"),
         Queries::Capture(path) => format!("the queries of the capture {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),
         Queries::Internet => "names of the private Internet".to_owned(),

@@ -25,7 +25,7 @@
 //! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
 //! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
-//! [`network`] (namespaces and links); [`remote`] (dnslab on another host) and [`pods`] (hosts in a cluster); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`network`] (namespaces and links); [`remote`] (dnslab on another host), [`pods`] (hosts in a cluster) and [`services`] (servers that run in one); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
 //!
 //! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
@@ -72,6 +72,7 @@ mod root_error;
 mod running;
 mod sampler;
 mod server;
+pub mod services;
 pub mod sockets;
 mod stage_error;
 pub mod sweep;

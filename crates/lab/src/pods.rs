@@ -48,7 +48,7 @@ const RIGHTS: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// The command line of kubectl(1) for the namespace of a pod.
-fn kubectl(pod: &Pod) -> Vec<String> {
+pub(crate) fn kubectl(pod: &Pod) -> Vec<String> {
     let option = |name: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("--{name}={value}"))
     };
@@ -84,7 +84,7 @@ fn none(error: io::Error) -> io::Error {
 }
 
 /// What kubectl has said, or its complaint.
-fn said(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<String> {
+pub(crate) fn said(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<String> {
     let Output { status, stdout, stderr } = run(pod, words, input)?;
     match status.success() {
         true => Ok(String::from_utf8_lossy(&stdout).trim().to_owned()),

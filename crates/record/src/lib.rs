@@ -50,6 +50,7 @@ mod quantiles;
 mod resources;
 mod run;
 mod server;
+mod service;
 mod session;
 mod share;
 mod span;
@@ -94,6 +95,7 @@ pub use resources::{
 };
 pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus, ShareLoad};
 pub use server::{ExternalUpstream, ServerFacts};
+pub use service::{EndpointChange, PodSample, PodSeries, ServiceSeries};
 pub use session::{
     CaseId, Compared, Fact, LoadSweep, Looks, SESSION_FORMAT, Session, SkippedVariant, ThreadSweep,
 };

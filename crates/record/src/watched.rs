@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::counter::CounterSeries;
 use crate::path::NetworkPath;
 use crate::resources::{CpuLimit, ResourceSeries};
+use crate::service::ServiceSeries;
 use crate::testbed::ChainPart;
 
 /// What was seen of the servers, and of dnslab itself, on the timeline of one load. Nothing of it is known by the load.
@@ -24,6 +25,10 @@ pub struct Watched {
     /// The servers behind it, in the order of the chain; none in most runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ChainPart>,
+    /// The pods behind the Service that was asked; `None` of other servers. What they did together is in `resources` and
+    /// `counters`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceSeries>,
     /// CPU time that the servers of loads used that took turns with this one, between the samples of its own server that
     /// enclose the measured window ([`ResourceSeries::rise`]), nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]

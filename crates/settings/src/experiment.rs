@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Attempts, ClientBehaviour, Delay, Loss, Quota, Rate, SlicePlan, Stall, Truncated, TypeMix,
+    Attempts, ClientBehaviour, Delay, Loss, NameList, Quota, Rate, SlicePlan, Stall, Truncated,
+    TypeMix,
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 use serde::{Deserialize, Serialize};
@@ -453,7 +454,9 @@ impl Variant {
             (Some(ExpectedCode::Any), _) => RightCodes::Any,
             (Some(ExpectedCode::One(code)), _) => RightCodes::One(code),
             // An alias may lead to a name that there is not.
-            (None, Queries::File(_) | Queries::ZoneFile { .. }) => RightCodes::Answers,
+            (None, Queries::File(_) | Queries::Names { .. } | Queries::ZoneFile { .. }) => {
+                RightCodes::Answers
+            }
             (None, _) => RightCodes::One(rcode::NOERROR),
         }
     }
@@ -475,7 +478,7 @@ impl Variant {
     #[must_use]
     pub fn other_queries(&self, other: &Self) -> Option<&'static str> {
         let (own, its) = (&self.load, &other.load);
-        let names = |load: &Load| (load.queries.clone(), load.popular_names);
+        let names = |load: &Load| (load.queries.clone(), load.names.clone(), load.popular_names);
         let asks_zone = matches!(own.asked(), Queries::Zone(_));
         let files = (&self.zone.file, &other.zone.file);
         let rd = |load: &Load| load.query_options().recursion_desired;
@@ -543,6 +546,13 @@ pub enum Queries {
     },
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
+    /// These names, each for each of the types.
+    Names {
+        /// The names.
+        names: NameList,
+        /// The types.
+        types: TypeMix,
+    },
     /// What the clients of this capture asked.
     Capture(PathBuf),
     /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
@@ -691,11 +701,13 @@ impl Load {
     /// What is asked, whatever the upstream is ([`Variant::asked`]).
     #[must_use]
     pub fn asked(&self) -> Queries {
-        match (self.mode.capture(), &self.queries, self.popular_names) {
+        let types = || self.types.clone().unwrap_or_default();
+        match (self.mode.capture(), &self.queries, &self.names, self.popular_names) {
             (Some(path), ..) => Queries::Capture(path.to_owned()),
-            (None, Some(path), _) => Queries::File(path.clone()),
-            (None, None, Some(count)) => Queries::Popular(count),
-            (None, None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
+            (None, Some(path), ..) => Queries::File(path.clone()),
+            (None, None, Some(names), _) => Queries::Names { names: names.clone(), types: types() },
+            (None, None, None, Some(count)) => Queries::Popular(count),
+            (None, None, None, None) => Queries::Zone(types()),
         }
     }
 

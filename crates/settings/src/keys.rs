@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection, ServerOrder, SourceAddresses,
-    Stall, TimeWindows, TransportMix, Truncated, TypeMix,
+    Connect, Delay, FurtherServers, Loss, NameList, Pace, Rate, Selection, ServerOrder,
+    SourceAddresses, Stall, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{
     DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
@@ -18,7 +18,8 @@ use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostPlace,
     HostPlaces, HostsChoice, Install, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric,
     Mode, PopulationSource, Quickack, QuotaKind, ReceiveTime, Records, Rounds, ServerChoice,
-    ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
+    ServerKind, ServicePlace, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames,
+    ZoneSigning,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -170,6 +171,10 @@ settings! {
         /// (`hosts.install`). ssh must ask nothing. dnslab starts the server there, or watches one that runs already. A path in
         /// `server.binary` is one of that host
         host: Option<HostPlace> = None, absent("this machine"), flag("watch", "HOST"), code;
+        /// Service of a cluster that runs already, as `kube-system/kube-dns` or a name in `hosts.namespace`: its address is
+        /// the one that is asked. kubectl leads to the cluster. What the pods behind it use and count is what they publish
+        /// for Prometheus as CoreDNS does, and what the kubelets know of their CPU limits; nothing there is changed
+        service: Option<ServicePlace> = None, absent("none"), when(&[EXTERNAL]);
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
@@ -607,6 +612,8 @@ settings! {
             flag("http-path", "PATH"), under(TLS_AND_HTTP);
         /// Query file in the format of dnsperf: a name and a type on each line
         queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE"), when(&[NOT_REPLAYED]);
+        /// Names that are asked for, with commas, each for each of `load.types`
+        names: Option<NameList> = None, absent("the names of the zone"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
         /// upstream knows everything; with a private Internet, for those of its most popular names
         popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone"), when(&[NOT_REPLAYED]);

@@ -57,6 +57,7 @@ mod render;
 mod schema;
 mod sent;
 mod server_kind;
+mod services;
 mod suggestion;
 mod types;
 mod words;
@@ -91,6 +92,7 @@ pub use remedy::{OptionForm, Remedy};
 pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use server_kind::{CacheUnit, ServerKind, ServerProfile};
+pub use services::{NoServicePlace, ServicePlace};
 pub use suggestion::closest_word;
 pub use types::{
     CacheSize, CacheSizeError, ExpectedCode, Factor, Identity, LoadShares, NoCode, NoPopulation,

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    ClientSubnets, ClientSubnetsError, Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection,
-    ServerOrder, SourceAddresses, Stall, TimeWindows, TransportMix, Truncated, TypeMix,
+    ClientSubnets, ClientSubnetsError, Connect, Delay, FurtherServers, Loss, NameList, Pace, Rate,
+    Selection, ServerOrder, SourceAddresses, Stall, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::rcode::{self, by_name};
 use dnslab_wire::units::share;
@@ -23,7 +23,8 @@ use crate::suggestion::closest_word;
 use crate::{
     Alternate, CertificateKind, Host, HostAddress, HostPlace, HostPlaces, HostsChoice, Install,
     Interface, Kind, LogSuffix, LogTarget, MAX_SHARES, MAX_VARIANTS, Metric, Quickack, QuotaKind,
-    ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value, ZoneSigning,
+    ReceiveTime, Records, ServerKind, ServicePlace, TimeForm, TlsVersions, Unread, Value,
+    ZoneSigning,
 };
 
 /// A type with its own variant of [`Value`].
@@ -172,6 +173,8 @@ texts!(
     FurtherServers,
     HostPlace,
     HostPlaces,
+    NameList,
+    ServicePlace,
     ServerAddresses,
     ServerPorts,
     SourceAddresses,

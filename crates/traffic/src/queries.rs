@@ -10,7 +10,7 @@ use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
 use crate::zone_file::{Question, questions};
-use crate::{SyntheticZone, TypeMix, ZoneFileError};
+use crate::{NameList, SyntheticZone, TypeMix, ZoneFileError};
 
 /// Queries encoded once, shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +139,22 @@ impl QueryList {
             described(options)
         );
         Self { queries: names.iter().map(query).collect(), description }
+    }
+
+    /// Some names, each for each of the types in turn.
+    ///
+    /// # Panics
+    /// When a name is not legal, or options do not fit in a message.
+    #[must_use]
+    pub fn from_names(names: &NameList, types: &TypeMix, options: &QueryOptions) -> Self {
+        let query = |name: &str, rtype| {
+            let name: Name<Vec<u8>> = name.parse().expect("listed names are legal");
+            Query::new(&name, rtype, options).expect("a question fits in a message")
+        };
+        let of_name = |name| types.weights().iter().map(move |(rtype, _)| query(name, *rtype));
+        let queries = names.0.iter().flat_map(|name| of_name(name)).collect();
+        let description = format!("{names}, {types}{}", described(options));
+        Self { queries, description }
     }
 
     /// Reads dnsperf's query file format: a name and a type on each line.

@@ -15,6 +15,7 @@ use dnslab_agent::{
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::perf::Sampled;
+use dnslab_lab::services::{SeenService, Service, ServiceWatch};
 use dnslab_lab::{GroupWatch, GuardProgram, Latest, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
@@ -55,6 +56,14 @@ pub(super) struct Case<'a> {
     pub(super) max_stacks: Option<usize>,
 }
 
+/// What a server counted, or why nobody knows.
+fn counted_by(counters: Result<CounterWatching, String>, origin: Instant) -> CounterSeries {
+    match counters {
+        Ok(counters) => counters.finish(origin),
+        Err(failure) => CounterSeries { failure: Some(failure), ..CounterSeries::default() },
+    }
+}
+
 /// Samples of each host of the load that a record keeps, at most.
 const LOAD_HOST_SAMPLES: usize = 1_000;
 
@@ -80,6 +89,8 @@ pub(super) struct Up {
 /// The watch of all servers of a case during one load.
 pub(super) struct Watching {
     server: Option<ServerWatch>,
+    /// The pods of the Service under test.
+    service: Option<ServiceWatch>,
     /// The CPUs of the hosts of the load, each with its name, where the server's watch does not see them.
     load_hosts: Vec<(String, Option<ServerWatch>)>,
     /// The ways between the hosts, with what was counted on them before the load.
@@ -508,7 +519,8 @@ impl Prepared<'_> {
         let own = GroupWatch::start();
         let (counters, chain, recording) = (None, Vec::new(), None);
         let paths = self.paths();
-        Watching { server, load_hosts, paths, unwatched, own, counters, chain, recording }
+        let service = self.up.target.service.as_ref().map(Service::watch);
+        Watching { server, service, load_hosts, paths, unwatched, own, counters, chain, recording }
     }
 
     /// The ways between the hosts, if packets leave this one or a namespace.
@@ -571,8 +583,17 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { server, load_hosts, paths, mut unwatched, own, counters, chain, recording } =
-            watching;
+        let Watching {
+            server,
+            service,
+            load_hosts,
+            paths,
+            mut unwatched,
+            own,
+            counters,
+            chain,
+            recording,
+        } = watching;
         let Ok(LoadResult { origin, facts: load, measured, .. }) = &result else {
             let watched = Watched::default();
             return Applied { result, watched, unwatched, fault, profile: None };
@@ -586,6 +607,14 @@ impl Prepared<'_> {
                 ResourceSeries::default()
             }
             None => ResourceSeries::default(),
+        };
+        let seen = service.map(|service| service.finish(origin));
+        let (resources, counted, service) = match seen {
+            Some(SeenService { resources, counters, series }) => {
+                unwatched = series.unseen.last().cloned();
+                (resources, Some(counters), Some(series))
+            }
+            None => (resources, None, None),
         };
         let resources = match self.is_idle(&resources, measured) {
             true => {
@@ -606,12 +635,8 @@ impl Prepared<'_> {
             resources,
             load_hosts: load_hosts.collect(),
             paths: self.paths().into_iter().filter_map(|now| now.since(&paths)).collect(),
-            counters: counters.map(|counters| match counters {
-                Ok(counters) => counters.finish(origin),
-                Err(failure) => {
-                    CounterSeries { failure: Some(failure), ..CounterSeries::default() }
-                }
-            }),
+            counters: counted.or_else(|| counters.map(|counters| counted_by(counters, origin))),
+            service,
             chain: self.up.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
             observing_cpu_ns: 0,

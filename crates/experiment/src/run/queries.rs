@@ -86,6 +86,7 @@ impl QueryLists {
             Queries::Zone(_)
             | Queries::ZoneFile { .. }
             | Queries::File(_)
+            | Queries::Names { .. }
             | Queries::Capture(_) => None,
         };
         let is_drawn = match &queries {
@@ -94,7 +95,7 @@ impl QueryLists {
                 types.weights().len() > 1
             }
             Queries::ZoneFile { types: None, .. } => false,
-            Queries::File(_) | Queries::Internet => false,
+            Queries::File(_) | Queries::Names { .. } | Queries::Internet => false,
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
         let load = &variant.load;
@@ -224,6 +225,9 @@ fn make(
             let types = types.as_ref().map(|types| (types, seed));
             return QueryList::from_zone_file(&text, named, types, (source.referrals, options))
                 .map_err(|source| QueriesError::ZoneFile { path: path.clone(), source });
+        }
+        (Queries::Names { names, types }, _) => {
+            return Ok(QueryList::from_names(names, types, options));
         }
         (Queries::File(path) | Queries::Capture(path), _) => path,
         (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),

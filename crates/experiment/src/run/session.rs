@@ -273,6 +273,7 @@ impl Session {
         }
         let agents = Agents::new(options.guard.clone()).map_err(SessionError::Agent)?;
         reach_hosts(&experiment, &plan, &agents)?;
+        take_services(&mut experiment, &agents)?;
         let there = ServedThere::ask(&experiment, &plan, &agents)?;
         let skipped = without(&experiment, [skipped, there.skipped].concat())?;
         let alternation = rounds::alternation(&experiment, &skipped)?;
@@ -377,6 +378,7 @@ impl Session {
         let inputs = conditions::inputs(&session.experiment, &session.guard)?;
         let remaining = session.remaining()?;
         reach_hosts(&session.experiment, &remaining, &session.agents)?;
+        take_services(&mut session.experiment, &session.agents)?;
         let there = ServedThere::ask(&session.experiment, &remaining, &session.agents)?;
         if let Some(SkippedVariant { variant, reason }) = there.skipped.into_iter().next() {
             return Err(SessionError::Variant { variant, reason });
@@ -704,6 +706,19 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
         let link = link.map_err(|error| wrong(error.to_string()))?;
         let address = reached_at(&link).map_err(|error| wrong(error.to_string()))?;
         variant.server.address.host = Host::Address(address);
+    }
+    Ok(())
+}
+
+/// Gives Services of a cluster the addresses that they have there.
+fn take_services(experiment: &mut Experiment, agents: &Agents) -> Result<(), SessionError> {
+    for variant in &mut experiment.variants {
+        let Some(place) = &variant.server.service else { continue };
+        let service = agents.service(place).map_err(|error| SessionError::Variant {
+            variant: variant.name.clone(),
+            reason: format!("the Service {place}: {error}"),
+        })?;
+        variant.server.address.host = Host::Address(service.address);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use dnslab_agent::{Agents, LoadHosts, StartedServer};
 use dnslab_lab::ServerSpec;
+use dnslab_lab::services::Service;
 use dnslab_load::{Endpoint, TlsSettingsError};
 use dnslab_record::ServerFacts;
 use dnslab_settings::{ChainRole, Load, OptionForm, TlsVersions, Variant, Verification};
@@ -31,6 +32,8 @@ pub(super) struct Target {
     /// `None` for a server that ran before.
     pub(super) server: Option<StartedServer>,
     pub(super) watch: Watch,
+    /// Whose pods are watched.
+    pub(super) service: Option<Arc<Service>>,
     pub(super) facts: ServerFacts,
 }
 
@@ -47,7 +50,8 @@ impl Target {
         let (_, address) = address.expect("it was started with this transport");
         let tls = tls(transport, verification, &address.ip().to_string(), server.authority())?;
         let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
-        Ok(Self { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })
+        let ways = Ways::one(address, tls);
+        Ok(Self { ways, ports, server: Some(server), watch, service: None, facts })
     }
 
     /// Where the clients of another transport than the first reach a server that was started.
@@ -173,7 +177,10 @@ fn external(
     }
     // A service that waits for its first query has started by now.
     let (facts, watch) = watching::external(variant, agents)?;
-    Ok(Target { ways, ports: Vec::new(), server: None, watch, facts })
+    let service = variant.server.service.as_ref().filter(|_| variant.server.watch);
+    // It was found when the session began.
+    let service = service.and_then(|place| agents.service(place).ok());
+    Ok(Target { ways, ports: Vec::new(), server: None, watch, service, facts })
 }
 
 /// The server under test as it is to be started.

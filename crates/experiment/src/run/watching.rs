@@ -40,6 +40,15 @@ pub(super) fn external(
     let Some(target) = variant.target() else {
         return Ok((unknown(NOT_COVERED), Err(NOT_COVERED.to_owned())));
     };
+    if let Some(service) = &variant.server.service {
+        let facts = ServerFacts {
+            notes: vec![format!(
+                "the Service {service} of a cluster was not configured by dnslab; what its pods use is what they publish"
+            )],
+            ..unknown(NOT_COVERED)
+        };
+        return Ok((facts, Err(NOT_COVERED.to_owned())));
+    }
     match find(variant, target, agents)? {
         Ok(found) => {
             let FoundServer { facts, plain, .. } = &found.found;
@@ -103,7 +112,8 @@ pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>
 
 /// What a plan knows of a server on this machine; `None` for one that dnslab starts, and for one on another host.
 fn find_here(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
-    let target = variant.target().filter(|_| variant.server.host.is_none())?;
+    let is_here = variant.server.host.is_none() && variant.server.service.is_none();
+    let target = variant.target().filter(|_| is_here)?;
     Some(ExternalServer::find(&variant.server.identity(), variant.load.transport, target))
 }
 

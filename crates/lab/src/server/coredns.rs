@@ -246,7 +246,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
-fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
+pub(super) fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let requests = "coredns_dns_requests_total";
     let plain = "server=\"dns://";
     let table = [

@@ -26,6 +26,7 @@ mod nsd;
 mod own;
 mod pdns_auth;
 mod pdns_recursor;
+mod published;
 mod rendered;
 mod spec;
 mod stubby;
@@ -45,6 +46,7 @@ pub use logging::{
     Rotation, SYSLOG_SOCKET,
 };
 pub use own::{OWN_FILE, OwnConfiguration, OwnConfigurationError, OwnFile};
+pub(crate) use published::{Published, published};
 pub use rendered::{Rendered, RenderedFile};
 use spec::SPARE_CONNECTIONS;
 pub use spec::{

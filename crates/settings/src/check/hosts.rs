@@ -101,6 +101,11 @@ impl Check<'_> {
 
     /// Gives the hosts of a variant what is said of them.
     pub(super) fn place_hosts(&mut self, draft: &mut VariantDraft, known: &KnownHosts) {
+        if let Some(service) = &mut draft.server.service.value {
+            let HostDefaults { context, namespace, .. } = &known.defaults;
+            service.context.clone_from(context);
+            service.namespace = service.namespace.take().or_else(|| namespace.clone());
+        }
         let of_servers = [&mut draft.server.host.value, &mut draft.upstream.host.value];
         of_servers.into_iter().flatten().for_each(|host| known.complete(host));
         let Some(hosts) = &mut draft.load.hosts.value else { return };

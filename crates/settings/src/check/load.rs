@@ -294,8 +294,10 @@ impl Check<'_> {
                 "remove `load.hosts`, or take `lab.hosts = \"loopback\"`",
             );
         }
-        // Of a server that is started elsewhere, it stands for the address at which its host is reached.
-        let is_found = server.host.value.is_some() && server.kind.value.started().is_some();
+        // Of a server that is started elsewhere, it stands for the address at which its host is reached; of a Service, for
+        // the one that it has in its cluster.
+        let is_found = server.host.value.is_some() && server.kind.value.started().is_some()
+            || server.service.value.is_some();
         if server.address.value.ip().is_loopback() && !is_found {
             self.problem(
                 format!("other hosts cannot ask {}", server.address.value.ip()),

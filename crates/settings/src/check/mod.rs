@@ -341,6 +341,18 @@ impl Check<'_> {
             "remove one of them",
         );
         self.exclude(
+            "`load.names` and `load.popular_names` exclude each other",
+            (&mut load.popular_names, "made-up names"),
+            (&mut load.names, "names"),
+            "remove one of them",
+        );
+        self.exclude(
+            "`load.queries` and `load.names` exclude each other",
+            (&mut load.names, "names"),
+            (&mut load.queries, "a query file"),
+            "remove one of them",
+        );
+        self.exclude(
             "`load.capture` and `load.population` exclude each other",
             (&mut load.population, "clients of a population"),
             (&mut load.capture, "clients of a capture"),

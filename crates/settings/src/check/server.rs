@@ -155,7 +155,8 @@ impl Check<'_> {
     fn external(&mut self, draft: &mut VariantDraft) {
         let transports: Vec<Transport> = draft.load.checked().transports().collect();
         let server = &mut draft.server;
-        if !server.address.is_written() && server.kind.is_written() {
+        let is_service = server.service.value.is_some();
+        if !server.address.is_written() && !is_service && server.kind.is_written() {
             self.problem(
                 "an external server needs `server.address`",
                 [server.kind.mark("runs already, but where?")],
@@ -171,6 +172,26 @@ impl Check<'_> {
                 "write for example \"named.service\"",
             );
         }
+        let others = [
+            ("`server.host`", server.host.value.is_some(), server.host.mark("a host of its own")),
+            ("`server.pid`", server.pid.value.is_some(), server.pid.mark("one process")),
+            ("`server.unit`", server.unit.value.is_some(), server.unit.mark("one unit")),
+            (
+                "`server.statistics`",
+                server.statistics.value.is_some(),
+                server.statistics.mark("one server"),
+            ),
+        ];
+        let mark = server.service.mark("pods of a cluster");
+        for (key, _, other) in others.into_iter().filter(|(_, is_there, _)| is_service && *is_there)
+        {
+            self.problem(
+                format!("a Service of a cluster has no {key}"),
+                [mark.clone(), other],
+                format!("remove {key}: the pods behind the Service are watched"),
+            );
+        }
+        let server = &mut draft.server;
         let statistics = &server.statistics;
         let is_whole = |address: &HostAddress| {
             matches!(address.host, Host::Address(_)) && address.port.is_some()
