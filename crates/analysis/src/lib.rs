@@ -15,7 +15,7 @@
 //!   a mean, and [`statistics::Welch`] for samples that are no pairs.
 //! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none; `published`: what others
 //!   found.
-//! - `chain`, `agreement`, `cost`, `windows`, `shares`, `sweep`, `scaling`: servers of a chain, two counts of the same
+//! - `chain`, `pods`, `agreement`, `cost`, `windows`, `shares`, `sweep`, `scaling`: servers of a chain, two counts of the same
 //!   queries, parts of a server, time windows, shares of each variant's own rate, loads of several sizes, threads.
 //! - `steady`: when a load has settled, and how long it has to be.
 //! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
@@ -46,6 +46,7 @@ mod join_answers;
 mod latency_floor;
 mod memory;
 mod not_compared;
+mod pods;
 mod pooled;
 mod published;
 
@@ -88,6 +89,7 @@ pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
 pub use latency_floor::{floor_of_run_ns, latency_floor_ns, latency_floor_of_runs_ns};
 pub use memory::{MemoryLog, RunMemory};
 pub use not_compared::NotCompared;
+pub use pods::{PodFigures, ServicePods};
 pub use pooled::{Beside, BesideDifference, NotPooled, Pooled, PooledDifference, PooledSession};
 pub use published::BesidePublished;
 

@@ -19,6 +19,7 @@ use crate::gate::judge;
 use crate::latency_floor::{floor_of_runs, latency_floor_of_runs_ns};
 use crate::memory::{MemoryLog, RunMemory};
 use crate::not_compared::NotCompared;
+use crate::pods::ServicePods;
 use crate::published::beside_published;
 use crate::quantiles::RunFigures;
 use crate::scaling::{ScalingLine, VariantRate};
@@ -331,6 +332,7 @@ impl<'a> VariantRuns<'a> {
             agreement: Agreement::sum(self.seen().filter_map(|run| Agreement::of(&run))),
             cache: CacheCounts::sum(self.seen().filter_map(|run| CacheCounts::of(&run))),
             chain: ServerFigures::over_runs(self.records()),
+            pods: ServicePods::over_runs(self.records()),
             bottlenecks: bottlenecks(self.records().map(|record| &record.bottleneck)),
             self_check: VariantSelfCheck::of(self.records(), &caveats),
             of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(memory, seed))),

@@ -12,6 +12,7 @@ use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
 use crate::not_compared::NotCompared;
+use crate::pods::ServicePods;
 use crate::published::BesidePublished;
 use crate::ruling::{LimitRuling, Ruling};
 use crate::scaling::ScalingLine;
@@ -135,6 +136,9 @@ pub struct VariantSummary {
     /// The servers of the chain, the server under test first; none without a chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,
+    /// The pods behind the Service that was asked; `None` of other servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<ServicePods>,
     /// The first bottleneck of each kind that the runs had, the most frequent kind first.
     pub bottlenecks: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.

@@ -150,6 +150,7 @@ fn load(run: &ForeignRun) -> LoadFacts {
         played: None,
         target: run.target.clone(),
         further: Vec::new(),
+        sockets: 0,
         clients: if is_known { options.clients } else { 0 },
         mode: LoadMode::Closed { outstanding: u32::try_from(per_client).unwrap_or(u32::MAX) },
         duration_ns: run.totals.length_ns,

@@ -297,9 +297,10 @@ struct Quota {
     throttled_seconds: f64,
 }
 
-/// The quotas of the pods of a namespace, by name, on a page of cAdvisor's metrics.
+/// The quotas of the pods of a namespace, by name, on a page of cAdvisor's metrics: sums over their containers, or of the
+/// groups of the pods where the kubelet does not tell containers apart.
 fn quotas(page: &str, namespace: &str) -> BTreeMap<String, Quota> {
-    let mut all: BTreeMap<String, Quota> = BTreeMap::new();
+    let (mut all, mut of_containers) = (BTreeMap::new(), BTreeMap::new());
     for line in page.lines() {
         let Some((metric, rest)) =
             line.strip_prefix("container_cpu_cfs_").and_then(|rest| rest.split_once('{'))
@@ -311,13 +312,14 @@ fn quotas(page: &str, namespace: &str) -> BTreeMap<String, Quota> {
             let from = labels.split_once(&format!("{name}=\""))?.1;
             Some(from.split_once('"')?.0)
         };
-        // Without a name of a container it is the sum, or the group of the pod.
-        if label("namespace") != Some(namespace) || label("container").is_none_or(str::is_empty) {
+        if label("namespace") != Some(namespace) {
             continue;
         }
         let value: f64 = value.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
         let Some(pod) = label("pod") else { continue };
-        let quota = all.entry(pod.to_owned()).or_default();
+        let is_whole_pod = label("container").is_none_or(str::is_empty);
+        let all = if is_whole_pod { &mut all } else { &mut of_containers };
+        let quota: &mut Quota = all.entry(pod.to_owned()).or_default();
         match metric {
             "periods_total" => quota.periods += value,
             "throttled_periods_total" => quota.throttled += value,
@@ -325,6 +327,7 @@ fn quotas(page: &str, namespace: &str) -> BTreeMap<String, Quota> {
             _ => {}
         }
     }
+    all.extend(of_containers);
     all
 }
 
@@ -535,4 +538,72 @@ impl Readings {
 /// By how much a figure grew. A server that starts anew begins at 0.
 fn grown(before: u64, after: u64) -> u64 {
     after.checked_sub(before).unwrap_or(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pods_that_are_ready_are_behind_it() {
+        let endpoint = |name: &str, ready: bool| {
+            json!({"addresses": ["10.0.0.1"], "nodeName": "n", "conditions": {"ready": ready},
+                   "targetRef": {"kind": "Pod", "name": name}})
+        };
+        let slices = json!({"items": [{"endpoints": [endpoint("a", true), endpoint("b", false)]},
+                                      {"endpoints": [{"addresses": ["192.0.2.1"]}]}, {}]});
+        let found = ready(&slices);
+        let expected = Endpoint { node: "n".to_owned(), address: "10.0.0.1".to_owned() };
+        assert_eq!(found, BTreeMap::from([("a".to_owned(), expected)]));
+    }
+
+    #[test]
+    fn quotas_are_those_of_containers_or_else_of_the_pod() {
+        let line = |metric: &str, container: &str, pod: &str, value: &str| {
+            format!(
+                "container_cpu_cfs_{metric}{{container=\"{container}\",namespace=\"dns\",pod=\"{pod}\"}} {value} 17\n"
+            )
+        };
+        let page = [
+            line("periods_total", "", "a", "100"),
+            line("periods_total", "one", "a", "40"),
+            line("periods_total", "two", "a", "50"),
+            line("throttled_periods_total", "one", "a", "4"),
+            line("periods_total", "", "b", "7"),
+            line("throttled_seconds_total", "", "b", "0.5"),
+            line("periods_total", "", "c", "9").replace("dns", "other"),
+        ];
+        let found = quotas(&page.concat(), "dns");
+        let quota =
+            |periods, throttled, throttled_seconds| Quota { periods, throttled, throttled_seconds };
+        assert_eq!(found["a"], quota(90.0, 4.0, 0.0));
+        assert_eq!(found["b"], quota(7.0, 0.0, 0.5));
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn quantities_of_cpus() {
+        let read = ["2", "0.5", "500m", "x"].map(quantity);
+        assert_eq!(read, [Some(2.0), Some(0.5), Some(0.5), None]);
+    }
+
+    #[test]
+    fn a_pod_that_starts_anew_loses_nothing() {
+        let now = Instant::now();
+        let reading = |cpu_ns, queries| {
+            let counts = [("queries".to_owned(), queries)].into();
+            (now, Published { cpu_ns, counts, memory_octets: 5, threads: None })
+        };
+        let mut readings = Readings::default();
+        let pod = |all: Vec<Reading>| PodReadings { readings: all, ..PodReadings::default() };
+        readings
+            .pods
+            .insert("a".to_owned(), pod(vec![reading(10, 100), reading(4, 7), reading(6, 9)]));
+        readings.pods.insert("b".to_owned(), pod(vec![reading(1, 1), reading(3, 4)]));
+        readings.ready = Some(["b".to_owned()].into());
+        let sum = readings.sum();
+        assert_eq!((sum.cpu_ns, sum.counts["queries"], sum.memory_octets), (6 + 2, 9 + 3, 5));
+    }
 }

@@ -1,6 +1,6 @@
 //! A load as a record has it.
 
-use dnslab_client::{Endpoint, Job, Nanos, TlsSettings, nanos, offered_names};
+use dnslab_client::{Endpoint, Job, Nanos, TlsSettings, nanos, offered_names, sockets};
 use dnslab_record::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
 use dnslab_settings::Mode;
 use dnslab_traffic::ServerOrder;
@@ -24,6 +24,7 @@ pub fn facts(job: &Job) -> LoadFacts {
         target: job.target.to_string(),
         further: further_targets(job),
         clients: load.clients,
+        sockets: if load.mode.is_played() { 0 } else { sockets(load) },
         mode: mode(job),
         duration_ns: job.timeline.own_window_ns(),
         warm_up_ns: job.timeline.own_warm_up_ns(),

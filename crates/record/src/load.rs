@@ -137,6 +137,9 @@ pub struct LoadFacts {
     pub further: Vec<String>,
     /// Simulated clients, each with its own socket.
     pub clients: u32,
+    /// Sockets that they may have at one time; 0 in records that do not have it.
+    #[serde(default)]
+    pub sockets: u64,
     /// Closed or open loop.
     pub mode: LoadMode,
     /// Length of the measured window, nanoseconds.

@@ -53,6 +53,7 @@ mod memory;
 mod needs;
 pub mod number;
 mod page;
+mod pods;
 mod pooled;
 mod published;
 mod scaling;

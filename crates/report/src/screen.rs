@@ -21,6 +21,7 @@ use dnslab_record::{RunRecord, Session};
 use crate::answer::controls;
 use crate::gate::{overall_text, ruling_texts};
 use crate::needs::headline;
+use crate::pods;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
 pub use history::history_screen;
@@ -46,6 +47,8 @@ pub(crate) struct Parts {
     /// Where the CPU time goes that variants cost more or less, a sentence for each; none unless servers were to be
     /// sampled.
     pub(crate) cpu: Vec<String>,
+    /// How queries were spread over the pods of a Service; `None` without one.
+    pub(crate) pods: Option<String>,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
     /// Which variants do the same as what they are compared with.
@@ -70,6 +73,7 @@ impl Parts {
             answer: headline(summary, records),
             conditions: conditions::conditions(session, records),
             cpu: summary.cpu.as_ref().map(cpu_texts).unwrap_or_default(),
+            pods: pods::sentence(summary),
             table,
             controls: controls(summary),
             trust: trust::trust(records, summary),
@@ -148,6 +152,9 @@ impl Parts {
         if let Some(more) = self.cpu.len().checked_sub(MAX_PAIRS).filter(|more| *more > 0) {
             let text = format!("Where the CPU time of {more} more goes is in the report.");
             lines.extend(wrapped(&text, Look::Dim, 0, width));
+        }
+        if let Some(pods) = &self.pods {
+            lines.extend(wrapped(pods, Look::Plain, 0, width));
         }
         lines.extend(blank());
         lines.extend(rows::laid_out(&self.table));

@@ -14,7 +14,7 @@ use crate::summary_json::summary_json;
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
 use crate::words::cpu;
-use crate::{chain, counts, csv, markdown, published, scaling, shares, sweep, windows};
+use crate::{chain, counts, csv, markdown, pods, published, scaling, shares, sweep, windows};
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +135,12 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         legend: counts::LEGEND.to_owned(),
         notes: Vec::new(),
     };
+    let pods = Table {
+        header: owned(&pods::HEADER),
+        rows: pods::rows(summary).into_iter().map(Vec::from).collect(),
+        legend: pods::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
     let order: Vec<usize> = (0..summary.variants.len()).collect();
     let windows = Table {
         header: owned(&windows::HEADER),
@@ -175,6 +181,7 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         ("Latency over load", at_shares),
         ("Time windows", windows),
         ("The chain", chain),
+        ("The pods behind the Service", pods),
         ("The servers' own counters", counts),
     ];
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()

@@ -333,6 +333,8 @@ settings! {
         /// Where an external upstream answers: its IPv4 or IPv6 address or its host name, with or without the
         /// port; without it, port 53, or 853 for DNS over TLS
         address: Option<HostAddress> = None, absent("none"), when(&[EXTERNAL_UPSTREAM]);
+        /// Service of a cluster that is the external upstream, as `server.service`
+        service: Option<ServicePlace> = None, absent("none"), when(&[EXTERNAL_UPSTREAM]);
         /// Further upstreams that run already, which the forwarder knows beside this one, of the same
         /// `upstream.transport`, `upstream.tls_name` and `upstream.authority`: addresses, with commas
         further: Option<FurtherServers> = None, absent("none"), when(&[EXTERNAL_UPSTREAM]);

@@ -40,6 +40,7 @@ pub(crate) fn load() -> LoadFacts {
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: None,
+        sockets: 0,
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: 1_000_000_000,

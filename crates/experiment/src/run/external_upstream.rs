@@ -33,6 +33,10 @@ pub(super) fn upstream(
         transport: external.transport,
         tls: tls.transpose()?,
     };
+    if variant.upstream.service.is_some() {
+        // It is reached from inside its cluster; the server that forwards is asked there.
+        return Ok(Some(upstream));
+    }
     let question = Question::of(variant, queries)?;
     let mut refusal = is_right(&upstream, upstream.address, &question)?.err();
     for address in &upstream.further {

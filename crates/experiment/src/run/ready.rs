@@ -42,6 +42,11 @@ impl Question {
             return Self::soa(".");
         }
         let has_names = !matches!(variant.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
+        if has_names && variant.upstream.service.is_some() {
+            // A cluster may know no names but its own.
+            let known = asked.list.get(0).clone();
+            return Ok(Self { known, ready: Ready::NameOrNone, denied: None });
+        }
         if has_names && variant.external_upstream().is_some() {
             return Self::soa(".");
         }

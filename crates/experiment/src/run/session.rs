@@ -26,7 +26,7 @@ use dnslab_record::{
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
-use dnslab_settings::{Common, Experiment, Host, HostsChoice, Mode, Rounds, Variant};
+use dnslab_settings::{Common, Experiment, Host, HostsChoice, Mode, Rounds, ServicePlace, Variant};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
@@ -713,12 +713,21 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
 /// Gives Services of a cluster the addresses that they have there.
 fn take_services(experiment: &mut Experiment, agents: &Agents) -> Result<(), SessionError> {
     for variant in &mut experiment.variants {
-        let Some(place) = &variant.server.service else { continue };
-        let service = agents.service(place).map_err(|error| SessionError::Variant {
-            variant: variant.name.clone(),
-            reason: format!("the Service {place}: {error}"),
-        })?;
-        variant.server.address.host = Host::Address(service.address);
+        let address = |place: &ServicePlace| {
+            let service = agents.service(place).map_err(|error| SessionError::Variant {
+                variant: variant.name.clone(),
+                reason: format!("the Service {place}: {error}"),
+            })?;
+            Ok::<_, SessionError>(Host::Address(service.address))
+        };
+        let server = variant.server.service.as_ref().map(address).transpose()?;
+        let upstream = variant.upstream.service.as_ref().map(address).transpose()?;
+        if let Some(host) = server {
+            variant.server.address.host = host;
+        }
+        if let (Some(host), Some(address)) = (upstream, &mut variant.upstream.address) {
+            address.host = host;
+        }
     }
     Ok(())
 }

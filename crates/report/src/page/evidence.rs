@@ -201,6 +201,7 @@ fn variant_facts(record: &RunRecord) -> String {
         target,
         further,
         clients,
+        sockets,
         mix,
         mode,
         duration_ns,
@@ -251,6 +252,10 @@ fn variant_facts(record: &RunRecord) -> String {
         ("transport", transport_name(transport.map_or("", Transport::name)).to_owned()),
         ("of other transports", mix.as_ref().map(in_words).unwrap_or_default()),
         ("load", format!("{clients} clients, {mode}")),
+        (
+            "sockets",
+            Some(*sockets).filter(|sockets| *sockets > 0).map(number::count).unwrap_or_default(),
+        ),
         (
             "time",
             format!(

@@ -19,6 +19,7 @@ mod method;
 mod notes;
 mod pacing;
 mod picture;
+mod pods;
 mod pooled;
 mod published;
 mod scaling;
@@ -108,6 +109,7 @@ impl Page<'_> {
             answers::section(&summary.answers),
             figures::charts(self, charts),
             chain::section(self),
+            pods::section(self),
             figures::variants(summary, grouping),
             figures::outcomes(summary, grouping),
             connections::section(records, summary, grouping),

@@ -196,6 +196,7 @@ fn load(behaviour: &Behaviour, window_ns: u64) -> LoadFacts {
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: None,
+        sockets: 0,
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: window_ns,

@@ -101,7 +101,8 @@ impl Check<'_> {
 
     /// Gives the hosts of a variant what is said of them.
     pub(super) fn place_hosts(&mut self, draft: &mut VariantDraft, known: &KnownHosts) {
-        if let Some(service) = &mut draft.server.service.value {
+        let services = [&mut draft.server.service.value, &mut draft.upstream.service.value];
+        for service in services.into_iter().flatten() {
             let HostDefaults { context, namespace, .. } = &known.defaults;
             service.context.clone_from(context);
             service.namespace = service.namespace.take().or_else(|| namespace.clone());

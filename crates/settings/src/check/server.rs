@@ -103,7 +103,8 @@ impl Check<'_> {
         let VariantDraft { server, upstream, lab, log, .. } = draft;
         let host = || server.host.mark("another host");
         let is_made_here = upstream.kind.value == Some(UpstreamChoice::Internet);
-        let is_asked_from_here = upstream.kind.value == Some(UpstreamChoice::External);
+        let is_asked_from_here = upstream.kind.value == Some(UpstreamChoice::External)
+            && upstream.service.value.is_none();
         let parts = [
             (
                 "`upstream.kind = \"internet\"`",
@@ -360,6 +361,12 @@ impl Check<'_> {
                 [lab.hosts.mark("makes hosts"), upstream.kind.mark("runs elsewhere")],
                 "remove `lab.hosts`, or write \"auto\": the server then asks from this host",
             );
+        }
+        if upstream.service.value.is_some() {
+            // Its own one is known when the cluster is asked.
+            let port = Some(upstream.transport.value.default_port());
+            upstream.address.value = Some(HostAddress { port, ..HostAddress::LOCAL });
+            return;
         }
         let Some(address) = upstream.address.value.clone() else {
             if !upstream.address.is_broken() {
