@@ -8,8 +8,9 @@ use std::thread;
 
 use dnslab_lab::GuardProgram;
 use dnslab_lab::services::Service;
+use dnslab_lab::stacks::Stack;
 use dnslab_record::Fact;
-use dnslab_settings::{HostPlace, ServicePlace};
+use dnslab_settings::{HostPlace, Pod, ServicePlace};
 
 use crate::clock::Clock;
 use crate::handed::Handed;
@@ -31,13 +32,35 @@ fn changed(before: &Link, now: &Link) -> Option<&'static str> {
     FACTS.into_iter().find(|name| value(before, name) != value(now, name))
 }
 
+/// What is asked in clusters.
+#[derive(Debug, Default)]
+struct Clusters {
+    /// Each Service with its way to its cluster.
+    services: HashMap<ServicePlace, Arc<Service>>,
+    /// What was made for the session.
+    stacks: HashMap<StackPlan, Stack>,
+}
+
+/// What is made in a cluster for a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StackPlan {
+    /// The context of kubectl(1); `None` for the current one.
+    pub context: Option<String>,
+    /// Its namespace; `None` for that of the context.
+    pub namespace: Option<String>,
+    /// The objects, in YAML or JSON.
+    pub manifest: String,
+    /// The image of their servers; `None` for their own ones.
+    pub image: Option<String>,
+}
+
 /// The links to the hosts of a session.
 #[derive(Debug)]
 pub struct Agents {
     own: Arc<Link>,
+    // It goes before the pods of the load, to whose Jobs it belongs.
+    clusters: Mutex<Clusters>,
     links: Mutex<HashMap<HostPlace, Arc<Link>>>,
-    /// The Services that are asked, each with its way to its cluster.
-    services: Mutex<HashMap<ServicePlace, Arc<Service>>>,
     guard: GuardProgram,
 }
 
@@ -56,8 +79,8 @@ impl Agents {
         let act = move || serve_own(of_agent_thread, (from_link, to_link), (of_agent, clock)).ok();
         threads::start(act).map_err(LinkError::no_agent_here)?;
         let own = Link::own((to_agent, from_agent), handed, clock)?;
-        let (links, services) = (Mutex::default(), Mutex::default());
-        Ok(Self { own: Arc::new(own), links, services, guard })
+        let (links, clusters) = (Mutex::default(), Mutex::default());
+        Ok(Self { own: Arc::new(own), clusters, links, guard })
     }
 
     /// The link to the agent of this process, which does what is done on this host.
@@ -129,13 +152,40 @@ impl Agents {
     /// # Errors
     /// When it is not found, or not reached.
     pub fn service(&self, place: &ServicePlace) -> io::Result<Arc<Service>> {
-        let mut known = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(service) = known.get(place) {
+        let mut clusters = self.clusters();
+        if let Some(service) = clusters.services.get(place) {
             return Ok(Arc::clone(service));
         }
         let service = Arc::new(Service::find(place, &self.guard)?);
-        known.insert(place.clone(), Arc::clone(&service));
+        clusters.services.insert(place.clone(), Arc::clone(&service));
         Ok(service)
+    }
+
+    /// Makes what has to be in a cluster, if it is not there or belongs to a pod of the load that is lost. It goes with the
+    /// pod of this host, if that is one.
+    ///
+    /// # Errors
+    /// When it cannot be made, or its pods do not come to run.
+    pub fn make(&self, plan: &StackPlan, load: Option<&HostPlace>) -> io::Result<()> {
+        let owner = match load {
+            Some(host) => self.link(host).map_err(io::Error::other)?.job(),
+            None => None,
+        };
+        let mut clusters = self.clusters();
+        if clusters.stacks.get(plan).is_some_and(|stack| stack.owner == owner) {
+            return Ok(());
+        }
+        clusters.stacks.remove(plan);
+        clusters.services.clear();
+        let StackPlan { context, namespace, manifest, image } = plan;
+        let pod = Pod { context: context.clone(), namespace: namespace.clone(), ..Pod::default() };
+        let stack = Stack::make(&pod, (manifest, image.as_deref()), owner)?;
+        clusters.stacks.insert(plan.clone(), stack);
+        Ok(())
+    }
+
+    fn clusters(&self) -> MutexGuard<'_, Clusters> {
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn links(&self) -> MutexGuard<'_, HashMap<HostPlace, Arc<Link>>> {

@@ -40,7 +40,7 @@ mod started;
 mod threads;
 mod watching;
 
-pub use agents::Agents;
+pub use agents::{Agents, StackPlan};
 pub use counting::CounterWatching;
 pub use dnslab_protocol::{FoundServer, PortChoice};
 pub use host::{AgentEnd, serve, serve_standard};

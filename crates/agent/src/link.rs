@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_lab::pods::Owner;
 use dnslab_lab::remote::{COPY_MARK, Remote, RemotePipes, command_line, copy_program};
 use dnslab_load::{AskError, Asker, Job, ask};
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
@@ -389,6 +390,13 @@ impl Link {
         let output = Arc::clone(&link.output);
         threads::start(move || beat(&shared, &output)).map_err(not_started)?;
         Ok(link)
+    }
+
+    /// The Job of the pod that is this host; `None` of other hosts.
+    #[must_use]
+    pub fn job(&self) -> Option<Owner> {
+        let remote = self.shared.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        remote.as_ref()?.job().cloned()
     }
 
     /// The link to the agent of this process, which is a thread of it. Both speak as the ends of other links do.

@@ -25,7 +25,7 @@
 //! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
 //! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
-//! [`network`] (namespaces and links); [`remote`] (dnslab on another host), [`pods`] (hosts in a cluster) and [`services`] (servers that run in one); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`network`] (namespaces and links); [`remote`] (dnslab on another host), [`pods`] (hosts in a cluster), [`services`] and [`stacks`] (servers that run in one); [`event`]; [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
 //!
 //! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
@@ -45,6 +45,7 @@ pub mod dnstap_socket;
 pub mod doctor;
 mod ending;
 mod error;
+pub mod event;
 mod external;
 mod file_system;
 pub mod get;
@@ -74,6 +75,7 @@ mod sampler;
 mod server;
 pub mod services;
 pub mod sockets;
+pub mod stacks;
 mod stage_error;
 pub mod sweep;
 mod sys;

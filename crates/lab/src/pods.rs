@@ -25,7 +25,7 @@ const FOLDER: &str = "/dnslab";
 const CONTAINER: &str = "host";
 
 /// The label of all that is made.
-const LABEL: &str = "app.kubernetes.io/managed-by";
+pub(crate) const LABEL: &str = "app.kubernetes.io/managed-by";
 
 /// Who belongs to nobody else on a node.
 const USER: u32 = 65_532;
@@ -63,14 +63,21 @@ fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)
 }
 
-fn run(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
-    let mut child =
-        begin(pod, words, if input.is_some() { Stdio::piped() } else { Stdio::null() })?;
-    if let (Some(input), Some(mut to)) = (input, child.stdin.take()) {
+/// What kubectl does with a text that it reads.
+pub(crate) fn input(pod: &Pod, words: &[&str], text: &str) -> io::Result<Output> {
+    let mut child = begin(pod, words, Stdio::piped())?;
+    if let Some(mut to) = child.stdin.take() {
         // Why it is not read stands in what kubectl says.
-        to.write_all(input.to_string().as_bytes()).ok();
+        to.write_all(text.as_bytes()).ok();
     }
     child.wait_with_output()
+}
+
+fn run(pod: &Pod, words: &[&str], text: Option<&Value>) -> io::Result<Output> {
+    match text {
+        Some(text) => input(pod, words, &text.to_string()),
+        None => begin(pod, words, Stdio::null())?.wait_with_output(),
+    }
 }
 
 fn none(error: io::Error) -> io::Error {
@@ -228,12 +235,21 @@ fn lacking(pod: &Pod) -> io::Result<Vec<String>> {
     Ok(lacking)
 }
 
+/// A Job of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// What tells it from all others, also of that name.
+    pub uid: String,
+}
+
 /// A pod that was made to be a host. It is deleted with this.
 #[derive(Debug)]
 pub struct PodHost {
     pod: Pod,
-    /// `job.batch/NAME`.
-    job: String,
+    /// Whose end is that of all that belongs to it.
+    job: Owner,
     /// The name of its pod, once that runs.
     name: String,
 }
@@ -253,8 +269,11 @@ impl PodHost {
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
-        let made = said(&pod, &["create", "-f", "-", "-o", "name"], Some(&job(&host.name, &pod)))?;
-        let mut made = Self { pod, job: made, name: String::new() };
+        let made = said(&pod, &["create", "-f", "-", "-o", "json"], Some(&job(&host.name, &pod)))?;
+        let made: Value = serde_json::from_str(&made).map_err(io::Error::other)?;
+        let text = |key: &str| made["metadata"][key].as_str().unwrap_or_default().to_owned();
+        let job = Owner { name: text("name"), uid: text("uid") };
+        let mut made = Self { pod, job, name: String::new() };
         made.name = made.wait(&host.name)?;
         Ok(made)
     }
@@ -266,13 +285,15 @@ impl PodHost {
         kubectl(&self.pod).into_iter().chain(words.map(str::to_owned)).collect()
     }
 
-    fn job_name(&self) -> &str {
-        self.job.rsplit('/').next().unwrap_or(&self.job)
+    /// Its Job.
+    #[must_use]
+    pub fn job(&self) -> &Owner {
+        &self.job
     }
 
     fn wait(&self, host: &str) -> io::Result<String> {
         let began = Instant::now();
-        let selector = format!("batch.kubernetes.io/job-name={}", self.job_name());
+        let selector = format!("batch.kubernetes.io/job-name={}", self.job.name);
         loop {
             let found = said(&self.pod, &["get", "pods", "-l", &selector, "-o", "json"], None)?;
             let found: Value = serde_json::from_str(&found).map_err(io::Error::other)?;
@@ -305,7 +326,7 @@ impl PodHost {
 
     /// Why the Job has no pod: what the cluster says of that, as of a quota.
     fn refusal(&self) -> String {
-        let of_job = format!("involvedObject.name={}", self.job_name());
+        let of_job = format!("involvedObject.name={}", self.job.name);
         let words = ["get", "events", "--field-selector", &of_job, "-o", "json"];
         let events = said(&self.pod, &words, None).ok();
         let events: Option<Value> = events.and_then(|events| serde_json::from_str(&events).ok());
@@ -319,16 +340,21 @@ impl PodHost {
 impl Drop for PodHost {
     /// At once: nothing in it is worth a farewell, and a node that is gone says none.
     fn drop(&mut self) {
-        let selector = format!("batch.kubernetes.io/job-name={}", self.job_name());
+        let selector = format!("batch.kubernetes.io/job-name={}", self.job.name);
         let now = ["--wait=false", "--grace-period=0", "--force"];
-        run(&self.pod, &["delete", &self.job, "--wait=false", "--ignore-not-found"], None).ok();
+        run(
+            &self.pod,
+            &["delete", &format!("job/{}", self.job.name), "--wait=false", "--ignore-not-found"],
+            None,
+        )
+        .ok();
         run(&self.pod, &[&["delete", "pods", "-l", &selector][..], &now[..]].concat(), None).ok();
     }
 }
 
 /// What has become of a pod.
 #[derive(Debug, PartialEq, Eq)]
-enum PodState {
+pub(crate) enum PodState {
     NoPod,
     /// No node takes it, and why.
     Unplaced(String),
@@ -342,7 +368,7 @@ enum PodState {
 }
 
 impl PodState {
-    fn of(pod: &Value) -> Self {
+    pub(crate) fn of(pod: &Value) -> Self {
         if pod.is_null() {
             return Self::NoPod;
         }

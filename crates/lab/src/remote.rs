@@ -15,7 +15,7 @@ use dnslab_settings::{HostAt, HostPlace};
 use rustix::process::{Pid, Signal};
 
 use crate::network::Visit;
-use crate::pods::{PROGRAM, PodHost};
+use crate::pods::{Owner, PROGRAM, PodHost};
 
 /// What ssh is told beside the host. A connection that is dead is noticed after 20 s, and nobody is asked for a password.
 /// The user's configuration holds but for what would lead elsewhere than to the agent, what a server needs not, and what
@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub struct Remote {
     child: Child,
     /// The pod that it is in, which goes with it.
-    _pod: Option<PodHost>,
+    pod: Option<PodHost>,
     /// The command line.
     pub command: Vec<String>,
 }
@@ -180,7 +180,13 @@ impl Remote {
         let mut child = piped.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((input, output), error) = pipes.expect("all three are pipes");
-        Ok((Self { child, _pod: pod, command: words }, RemotePipes { input, output, error }))
+        Ok((Self { child, pod, command: words }, RemotePipes { input, output, error }))
+    }
+
+    /// The Job of its pod, if it is in one.
+    #[must_use]
+    pub fn job(&self) -> Option<&Owner> {
+        self.pod.as_ref().map(PodHost::job)
     }
 
     /// Kills it and whoever leads there for it, if it has not ended. Whoever writes to it is told so.

@@ -34,6 +34,7 @@ mod cost_limit;
 pub mod counter;
 mod cpu_profile;
 mod diagnosis;
+mod event;
 mod evidence;
 mod finding;
 mod imported;
@@ -77,6 +78,7 @@ pub use cpu_profile::{
 };
 pub use diagnosis::{Diagnosis, Severity};
 pub use dnslab_settings::{Metric, Published, PublishedKind, Unit};
+pub use event::EventFacts;
 pub use evidence::{CpuUse, Evidence};
 pub use finding::Finding;
 pub use imported::{Imported, ImportedConnections, ImportedLatency};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::counter::CounterSeries;
+use crate::event::EventFacts;
 use crate::path::NetworkPath;
 use crate::resources::{CpuLimit, ResourceSeries};
 use crate::service::ServiceSeries;
@@ -29,6 +30,9 @@ pub struct Watched {
     /// `counters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceSeries>,
+    /// What the operator did meanwhile; `None` if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventFacts>,
     /// CPU time that the servers of loads used that took turns with this one, between the samples of its own server that
     /// enclose the measured window ([`ResourceSeries::rise`]), nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 use crate::entry::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
-    ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
-    HostDefaults, HostPlace, Identity, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft,
-    LogTarget, Metric, Mode, Published, QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server,
-    ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamChoice, UpstreamDraft,
-    UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
+    ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Event, EventDraft, Expect,
+    ExpectDraft, ExpectedCode, HostDefaults, HostPlace, Identity, Key, Lab, LabDraft, Load,
+    LoadDraft, Log, LogDraft, LogTarget, Metric, Mode, Published, QuotaKind, Relay, RelayDraft,
+    Repeat, RightCodes, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream,
+    UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone,
+    ZoneDraft,
 };
 
 /// An experiment that can be planned.
@@ -121,6 +122,8 @@ variant! {
     upstream_link: UpstreamLink, UpstreamLinkDraft;
     /// The load.
     load: Load, LoadDraft;
+    /// What the operator does during the load.
+    event: Event, EventDraft;
     /// What a right answer is.
     expect: Expect, ExpectDraft;
     /// What it is compared with.

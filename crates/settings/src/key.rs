@@ -110,6 +110,8 @@ pub enum Condition {
     CommonQueries,
     /// Clients close connections after a number of queries.
     Quota,
+    /// Something is done during the load.
+    Event,
 }
 
 /// Why a key means nothing to a variant.

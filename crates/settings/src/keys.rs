@@ -101,6 +101,7 @@ const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
 const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
 const BY_ZIPF: When = When::Variant(Condition::Zipf);
 const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
+const WITH_EVENT: When = When::Variant(Condition::Event);
 const WITH_QUOTA: When = When::Variant(Condition::Quota);
 
 /// How queries travel from one server to the next.
@@ -175,6 +176,12 @@ settings! {
         /// the one that is asked. kubectl leads to the cluster. What the pods behind it use and count is what they publish
         /// for Prometheus as CoreDNS does, and what the kubelets know of their CPU limits; nothing there is changed
         service: Option<ServicePlace> = None, absent("none"), when(&[EXTERNAL]);
+        /// Manifest with the servers behind `server.service` (Deployments, DaemonSets, Services, ConfigMaps), which are made in
+        /// the namespace of the Service before the first run, and are gone after the last: a path with `/`, or the name of one
+        /// that dnslab has (kubernetes/README.md)
+        manifest: Option<PathBuf> = None, absent("none: they run already"), when(&[EXTERNAL]), code;
+        /// Image of the servers of `server.manifest`, in place of its own ones
+        image: Option<String> = None, absent("that of the manifest"), when(&[EXTERNAL]), code;
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
@@ -684,6 +691,20 @@ settings! {
         /// Open loop, the common load too: how late queries may leave, beyond which a run is invalid. Half of
         /// those of a rate may be later, and one in a hundred of a capture or a population
         lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE);
+    }
+}
+
+settings! {
+    /// What the operator does during the load.
+    pub struct Event, draft EventDraft, at "event." {
+        /// Command that is run on this machine during each load of its own pace, as `rndc reload` or `kubectl rollout restart
+        /// deployment/coredns`: a program and its arguments, with blanks between. No shell reads them. A command that begins
+        /// with `kubectl` is told the context and the namespace of `server.service`
+        command: Option<String> = None, absent("none"), code;
+        /// When it is run, since the beginning of the measured window
+        at: Option<Duration> = None, lasting(Duration::ZERO, WEEK), absent("a quarter of `load.duration`"), when(&[WITH_EVENT]);
+        /// Command that ends when what the first one began is over, as `kubectl rollout status deployment/coredns`
+        until: Option<String> = None, absent("it is over with its command"), when(&[WITH_EVENT]), code;
     }
 }
 

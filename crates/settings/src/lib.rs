@@ -77,10 +77,10 @@ pub use hosts::{
 };
 pub use key::{Condition, DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
 pub use keys::{
-    ClientLink, ClientLinkDraft, Common, CommonDraft, Compare, CompareDraft, Expect, ExpectDraft,
-    HostDefaults, HostDefaultsDraft, Lab, LabDraft, Link, Load, LoadDraft, Log, LogDraft, Relay,
-    RelayDraft, Repeat, RepeatDraft, Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft,
-    UpstreamLink, UpstreamLinkDraft, VARIANT_NAME, Zone, ZoneDraft,
+    ClientLink, ClientLinkDraft, Common, CommonDraft, Compare, CompareDraft, Event, EventDraft,
+    Expect, ExpectDraft, HostDefaults, HostDefaultsDraft, Lab, LabDraft, Link, Load, LoadDraft,
+    Log, LogDraft, Relay, RelayDraft, Repeat, RepeatDraft, Server, ServerDraft, Top, TopDraft,
+    Upstream, UpstreamDraft, UpstreamLink, UpstreamLinkDraft, VARIANT_NAME, Zone, ZoneDraft,
 };
 pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use metric::{Metric, Unit};

@@ -71,7 +71,7 @@ override that no variant takes, because each has a value of its own, is an error
 ";
 
 /// Title of each table, prefix of its keys, and a remark.
-const SECTIONS: [(&str, &str, &str); 15] = [
+const SECTIONS: [(&str, &str, &str); 16] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
     (
@@ -93,6 +93,7 @@ const SECTIONS: [(&str, &str, &str); 15] = [
          override them.",
     ),
     ("`[load]`", "load.", "The load on it. A variant may override them."),
+    ("`[event]`", "event.", "What the operator does during the load. A variant may override it."),
     ("`[expect]`", "expect.", "What a right answer is. A variant may override them."),
     (
         "`[common]`",

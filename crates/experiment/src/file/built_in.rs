@@ -16,7 +16,10 @@ use crate::run::population::read_population;
 use crate::run::zone::read_zone_name;
 
 /// The built-in experiments: name and text of the file.
-pub const BUILT_IN: [(&str, &str); 13] = [
+pub const BUILT_IN: [(&str, &str); 18] = [
+    ("cluster-dns", include_str!("../../../../experiments/cluster-dns.toml")),
+    ("coredns-restart", include_str!("../../../../experiments/coredns-restart.toml")),
+    ("coredns-sockets", include_str!("../../../../experiments/coredns-sockets.toml")),
     ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
@@ -24,12 +27,20 @@ pub const BUILT_IN: [(&str, &str); 13] = [
     ("forwarding", include_str!("../../../../experiments/forwarding.toml")),
     ("idm", include_str!("../../../../experiments/idm.toml")),
     ("kubernetes-forwarding", include_str!("../../../../experiments/kubernetes-forwarding.toml")),
+    ("node-cache", include_str!("../../../../experiments/node-cache.toml")),
+    ("node-cache-restart", include_str!("../../../../experiments/node-cache-restart.toml")),
     ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
     ("resolvers", include_str!("../../../../experiments/resolvers.toml")),
     ("scaling", include_str!("../../../../experiments/scaling.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
     ("waiting", include_str!("../../../../experiments/waiting.toml")),
+];
+
+/// The manifests of servers in a cluster: name and text.
+pub(crate) const MANIFESTS: [(&str, &str); 2] = [
+    ("coredns", include_str!("../../../../kubernetes/servers/coredns.yaml")),
+    ("node-cache", include_str!("../../../../kubernetes/servers/node-cache.yaml")),
 ];
 
 /// Octets of an experiment file: enough for a thousand variants that each override many keys.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_agent::{
     Agents, CounterWatching, LinkError, LoadHosts, NotServed, ServerRecording, ServerWatch,
@@ -14,17 +14,18 @@ use dnslab_agent::{
 };
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
+use dnslab_lab::event::{EventPlan, PlannedEvent};
 use dnslab_lab::perf::Sampled;
 use dnslab_lab::services::{SeenService, Service, ServiceWatch};
 use dnslab_lab::{GroupWatch, GuardProgram, Latest, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CounterSeries, CpuProfile,
-    CpuShare, InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, NetworkPath,
-    Observation, RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad,
-    TestbedFacts, Watched,
+    CpuShare, InvalidReason, LiveInterval, LiveServer, LoadFacts, LoadHostSeries, Measured,
+    NetworkPath, Observation, RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts,
+    ShareLoad, TestbedFacts, Watched,
 };
-use dnslab_settings::{MAX_WORKERS, Variant, Verification};
+use dnslab_settings::{MAX_WORKERS, ServicePlace, Variant, Verification};
 
 use super::error::{QueriesError, TargetError};
 use super::leftovers;
@@ -54,6 +55,21 @@ pub(super) struct Case<'a> {
     pub(super) told: Option<File>,
     /// Stacks that are kept of it, if its server is sampled.
     pub(super) max_stacks: Option<usize>,
+}
+
+/// A command line in words. kubectl is led to a cluster.
+fn words(line: &str, service: Option<&ServicePlace>) -> Vec<String> {
+    let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    if let Some(ServicePlace { context, namespace, .. }) = service
+        && words.first().is_some_and(|word| word == "kubectl")
+    {
+        let option = |name: &str, value: &Option<String>| {
+            value.as_ref().map(|value| format!("--{name}={value}"))
+        };
+        let options = [option("context", context), option("namespace", namespace)];
+        words.splice(1..1, options.into_iter().flatten());
+    }
+    words
 }
 
 /// What a server counted, or why nobody knows.
@@ -559,6 +575,19 @@ impl Prepared<'_> {
         }));
     }
 
+    /// What is done during the load, from when its beginning is known on.
+    pub(super) fn event(&self, latest: &LiveInterval) -> Option<PlannedEvent> {
+        let Variant { event, load, server, .. } = self.case.variant;
+        let command = words(event.command.as_ref()?, server.service.as_ref());
+        let until = event.until.as_ref().map(|until| words(until, server.service.as_ref()));
+        let folder = std::path::absolute(self.case.folder).ok()?;
+        let plan = EventPlan { command, until: until.unwrap_or_default(), folder };
+        let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(latest.began_unix_ns);
+        let since = load.warm_up + event.at.unwrap_or(load.duration / 4);
+        let left = (began + since).duration_since(SystemTime::now()).unwrap_or_default();
+        Some(PlannedEvent::begin(plan, Instant::now() + left, self.case.guard))
+    }
+
     /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
         let target = &self.up.target;
@@ -579,9 +608,9 @@ impl Prepared<'_> {
     /// data goes away with them.
     pub(super) fn seen(
         &self,
-        watching: Watching,
+        (watching, event): (Watching, Option<PlannedEvent>),
         result: Result<LoadResult, String>,
-        fault: Option<Fault>,
+        mut fault: Option<Fault>,
     ) -> Applied {
         let Watching {
             server,
@@ -599,6 +628,13 @@ impl Prepared<'_> {
             return Applied { result, watched, unwatched, fault, profile: None };
         };
         let (origin, window) = (*origin, measured.window());
+        let event = event.map(|event| event.finish(origin)).transpose();
+        let event = event.unwrap_or_else(|reason| {
+            // An interrupt ends the load before its time.
+            let is_whole = result.as_ref().is_ok_and(|result| !result.cut_short);
+            fault = fault.take().or(is_whole.then_some(Fault::Event { reason }));
+            None
+        });
         let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
         let resources = match server.map(|server| server.finish_over(origin, window)) {
             Some(Ok(series)) => series,
@@ -637,6 +673,7 @@ impl Prepared<'_> {
             paths: self.paths().into_iter().filter_map(|now| now.since(&paths)).collect(),
             counters: counted.or_else(|| counters.map(|counters| counted_by(counters, origin))),
             service,
+            event,
             chain: self.up.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
             observing_cpu_ns: 0,
@@ -789,6 +826,8 @@ pub(super) enum Fault {
     Refused { reason: String },
     /// A host of the server or of the load is lost.
     HostLost { reason: String },
+    /// What was to be done during the load was not.
+    Event { reason: String },
 }
 
 struct Ending {
@@ -813,6 +852,7 @@ impl Ending {
             }
             Fault::Refused { reason } => format!("the common load: {reason}"),
             Fault::HostLost { reason } => reason,
+            Fault::Event { reason } => format!("what was to be done during the load: {reason}"),
             Fault::DiskFull => format!(
                 "the disk under the logs in {} is full: give --results a folder with more room, or the \
                  load a shorter time",

@@ -8,6 +8,7 @@ mod external_upstream;
 mod first_query;
 mod internet;
 mod leftovers;
+mod manifests;
 mod open_load;
 mod place;
 pub(crate) mod population;

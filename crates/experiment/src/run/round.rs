@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_analysis::slice_needed_ns;
+use dnslab_lab::event::PlannedEvent;
 use dnslab_load::{Job, LoadResult, Member, Progress, Share};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
@@ -121,6 +122,9 @@ impl Round<'_> {
                 load.stop.store(true, Ordering::Relaxed);
             }
             if let Progress::Interval(latest) = progress {
+                if open.is_empty() {
+                    load.event.get_or_init(|| load.member.event(latest));
+                }
                 let part = if open.is_empty() { LoadPart::Main } else { LoadPart::Common };
                 let (server, load_cpus) = load.watching.latest().unzip();
                 let load_cpus = load_cpus.unwrap_or_default();
@@ -163,6 +167,8 @@ struct Applying<'a> {
     member: &'a Prepared<'a>,
     job: Result<Job, String>,
     watching: Watching,
+    /// What is done during its main load; not set before that has begun.
+    event: OnceCell<Option<PlannedEvent>>,
     stop: AtomicBool,
     /// What went wrong first.
     fault: OnceCell<Fault>,
@@ -171,7 +177,7 @@ struct Applying<'a> {
 impl<'a> Applying<'a> {
     fn new(member: &'a Prepared<'a>, job: Result<Job, String>) -> Self {
         let (watching, stop) = (member.watch(), AtomicBool::new(false));
-        Self { member, job, watching, stop, fault: OnceCell::new() }
+        Self { member, job, watching, event: OnceCell::new(), stop, fault: OnceCell::new() }
     }
 
     fn notice_fault(&self) {
@@ -184,7 +190,8 @@ impl<'a> Applying<'a> {
 
     fn seen(self, result: Result<LoadResult, String>) -> Applied {
         self.notice_fault();
-        self.member.seen(self.watching, result, self.fault.into_inner())
+        let event = self.event.into_inner().flatten();
+        self.member.seen((self.watching, event), result, self.fault.into_inner())
     }
 }
 

@@ -33,6 +33,7 @@ use super::case::{is_cut_short, leave_out_if_short};
 use super::error::{FirstQueryError, NoSlicesError, QueriesError};
 use super::first_query;
 use super::internet::PrivateInternet;
+use super::manifests;
 use super::open_load::{OpenLoad, OpenRate};
 use super::queries::{self, QueryLists};
 use super::split::Cpus;
@@ -528,6 +529,7 @@ impl Session {
                 return Ok(SessionEnd { interrupted: true });
             }
             self.reach_again(&round)?;
+            take_services(&mut self.experiment, &self.agents)?;
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
             let mut end = None;
@@ -720,6 +722,13 @@ fn take_services(experiment: &mut Experiment, agents: &Agents) -> Result<(), Ses
             })?;
             Ok::<_, SessionError>(Host::Address(service.address))
         };
+        if let Some(plan) = manifests::plan(variant)? {
+            let first = variant.load.hosts.as_ref().and_then(|hosts| hosts.0.first());
+            agents.make(&plan, first).map_err(|error| SessionError::Variant {
+                variant: variant.name.clone(),
+                reason: error.to_string(),
+            })?;
+        }
         let server = variant.server.service.as_ref().map(address).transpose()?;
         let upstream = variant.upstream.service.as_ref().map(address).transpose()?;
         if let Some(host) = server {

@@ -307,6 +307,31 @@ impl Check<'_> {
         }
     }
 
+    /// What is done is done within the measured window.
+    pub(super) fn event(&mut self, draft: &mut VariantDraft) {
+        let VariantDraft { event, load, .. } = draft;
+        if let Some(at) = event.at.value.filter(|at| *at >= load.duration.value) {
+            self.problem(
+                format!(
+                    "nothing can be done after {}: the load is over by then",
+                    write_duration(at)
+                ),
+                [event.at.mark("after the load"), load.duration.mark("the measured window")],
+                "let it be done earlier, or lengthen `load.duration`",
+            );
+        }
+        let words = [("`event.command`", &event.command), ("`event.until`", &event.until)];
+        for (key, field) in words {
+            if field.value.as_ref().is_some_and(|text| text.trim().is_empty()) {
+                self.problem(
+                    format!("{key} names no program"),
+                    [field.mark("nothing")],
+                    "write for example \"rndc reload\"",
+                );
+            }
+        }
+    }
+
     /// Time windows are parts of the measured window.
     fn windows(&mut self, load: &LoadDraft) {
         let LoadDraft { windows, duration, .. } = load;

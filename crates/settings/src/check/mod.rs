@@ -240,6 +240,7 @@ impl Check<'_> {
                 self.zone(&mut draft.zone);
                 self.load(draft);
                 self.chain(draft);
+                self.event(draft);
                 self.compared_with(draft, &document);
                 draft.checked()
             })

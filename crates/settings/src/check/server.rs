@@ -173,6 +173,18 @@ impl Check<'_> {
                 "write for example \"named.service\"",
             );
         }
+        let manifest = &server.manifest;
+        if manifest.value.is_some() && !is_service {
+            self.problem(
+                "nothing says which Service of `server.manifest` is asked",
+                [manifest.mark("is made in a cluster")],
+                "add `server.service`, with the name of one of its Services",
+            );
+        }
+        if manifest.value.as_ref().is_some_and(|path| !is_name(path)) {
+            self.file(&mut draft.server.manifest, "manifest");
+        }
+        let server = &mut draft.server;
         let others = [
             ("`server.host`", server.host.value.is_some(), server.host.mark("a host of its own")),
             ("`server.pid`", server.pid.value.is_some(), server.pid.mark("one process")),

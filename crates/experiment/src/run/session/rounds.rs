@@ -65,6 +65,8 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some(
             "one server that runs already is all variants' server, and its CPU time is that of all",
         )
+    } else if variant.event.command.is_some() {
+        Some("what is done during its load is done to it alone")
     } else if has_hosts(variant) {
         Some("it has hosts of its own")
     } else if variant.resolves() {
