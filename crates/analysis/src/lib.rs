@@ -15,7 +15,7 @@
 //!   a mean, and [`statistics::Welch`] for samples that are no pairs.
 //! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none; `published`: what others
 //!   found.
-//! - `chain`, `pods`, `agreement`, `cost`, `windows`, `shares`, `sweep`, `scaling`: servers of a chain, two counts of the same
+//! - `chain`, `pods`, `event`, `agreement`, `cost`, `windows`, `shares`, `sweep`, `scaling`: servers of a chain, two counts of the same
 //!   queries, parts of a server, time windows, shares of each variant's own rate, loads of several sizes, threads.
 //! - `steady`: when a load has settled, and how long it has to be.
 //! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
@@ -38,6 +38,7 @@ mod chain;
 mod connections;
 mod cost;
 mod disturbed;
+mod event;
 mod fact_change;
 mod gate;
 mod history;
@@ -81,6 +82,7 @@ pub use chain::{Reached, ServerFigures};
 pub use connections::ConnectionFigures;
 pub use cost::{CostDifference, CostSummary, PartCost, PartDifference, PartSet, VariantCost};
 pub use disturbed::is_disturbed;
+pub use event::EventFigures;
 pub use fact_change::{FactChange, changed_facts};
 pub use gate::judge;
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};

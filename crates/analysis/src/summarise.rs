@@ -15,6 +15,7 @@ use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
 use crate::disturbed::are_disturbed;
+use crate::event::EventFigures;
 use crate::gate::judge;
 use crate::latency_floor::{floor_of_runs, latency_floor_of_runs_ns};
 use crate::memory::{MemoryLog, RunMemory};
@@ -333,6 +334,7 @@ impl<'a> VariantRuns<'a> {
             cache: CacheCounts::sum(self.seen().filter_map(|run| CacheCounts::of(&run))),
             chain: ServerFigures::over_runs(self.records()),
             pods: ServicePods::over_runs(self.records()),
+            event: EventFigures::over_runs(self.records()),
             bottlenecks: bottlenecks(self.records().map(|record| &record.bottleneck)),
             self_check: VariantSelfCheck::of(self.records(), &caveats),
             of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(memory, seed))),

@@ -11,6 +11,7 @@ use crate::cache_counts::CacheCounts;
 use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
+use crate::event::EventFigures;
 use crate::not_compared::NotCompared;
 use crate::pods::ServicePods;
 use crate::published::BesidePublished;
@@ -139,6 +140,9 @@ pub struct VariantSummary {
     /// The pods behind the Service that was asked; `None` of other servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<ServicePods>,
+    /// What was done during its loads; `None` if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventFigures>,
     /// The first bottleneck of each kind that the runs had, the most frequent kind first.
     pub bottlenecks: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.

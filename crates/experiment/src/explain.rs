@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dnslab_lab::rights::{Rights, role};
 use dnslab_lab::{GuardProgram, LabError, Version};
 use dnslab_record::SkippedVariant;
 use dnslab_settings::{
-    CacheSize, ChainRole, ChainServer, Experiment, ExternalUpstream, HostPlace, HostsChoice, Link,
-    LogTarget, Mode, Pod, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant,
-    on_one_line,
+    CacheSize, ChainRole, ChainServer, Event, Experiment, ExternalUpstream, HostPlace, HostsChoice,
+    Link, LogTarget, Mode, Pod, Queries, Repeat, Server, ServerKind, Upstream, UpstreamChoice,
+    Variant, on_one_line,
 };
 use dnslab_wire::units::{duration, number, share};
 
@@ -94,15 +95,14 @@ pub fn explain(
             text.push_str(&format!("  {what:<9} {line}\n"));
         }
     }
-    let hosts = experiment.hosts();
-    let pods = hosts.iter().filter_map(|host| host.pod.as_deref());
-    let mut roles: Vec<String> = pods.map(dnslab_lab::pods::role).collect();
-    roles.dedup();
+    let roles = roles(experiment);
+    if !roles.is_empty() {
+        text.push_str(
+            "\nYou need these rights in the cluster, and `kubectl auth can-i` says before the first run if you have them:\n",
+        );
+    }
     for role in roles {
-        text.push_str(&format!(
-            "\nYou need these rights where its pods are, and `kubectl auth can-i` says before the first run if you have \
-             them:\n\n{role}"
-        ));
+        text.push_str(&format!("\n{role}"));
     }
     text.push_str(&format!("\n{}\n", order(plan)));
     if experiment.repeat.profile {
@@ -125,6 +125,31 @@ pub fn explain(
         ));
     }
     text
+}
+
+/// What has to be allowed in clusters: a Role for each namespace.
+fn roles(experiment: &Experiment) -> Vec<String> {
+    let hosts = experiment.hosts().into_iter().filter_map(|host| host.pod.as_deref());
+    let hosts = hosts.map(|pod| (pod.namespace.as_deref(), Rights::Hosts));
+    let of_variant = |variant: &'_ Variant| -> Vec<(Option<String>, Rights)> {
+        let Server { service, manifest, .. } = &variant.server;
+        let services = [service, &variant.upstream.service].into_iter().flatten();
+        let asked = services.map(|place| (place.namespace.clone(), Rights::Service));
+        let made = service.as_ref().filter(|_| manifest.is_some());
+        let made = made.map(|place| (place.namespace.clone(), Rights::Manifest));
+        asked.chain(made).collect()
+    };
+    let hosts = hosts.map(|(namespace, rights)| (namespace.map(str::to_owned), rights));
+    let mut wanted: Vec<(Option<String>, Vec<Rights>)> = Vec::new();
+    for (namespace, rights) in hosts.chain(experiment.variants.iter().flat_map(of_variant)) {
+        match wanted.iter_mut().find(|(known, _)| *known == namespace) {
+            Some((_, known)) if known.contains(&rights) => {}
+            Some((_, known)) => known.push(rights),
+            None => wanted.push((namespace, vec![rights])),
+        }
+    }
+    let roles = wanted.iter().map(|(namespace, rights)| role(namespace.as_deref(), rights));
+    roles.collect()
 }
 
 /// The code that a variant names: programs, root folders, text of configurations, a folder that is written
@@ -183,6 +208,23 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
             lines.push(("extra", format!("text of its configuration (`{place}.extra`):")));
             lines.extend(extra.lines().map(|line| ("", format!("| {}", on_one_line(line)))));
         }
+    }
+    if let Some(manifest) = &variant.server.manifest {
+        let image = variant.server.image.as_ref().map(|image| format!(" with the image {image}"));
+        let image = image.unwrap_or_default();
+        lines.push(("manifest", format!("{}{image} (`server.manifest`)", manifest.display())));
+    }
+    let Event { command, at, until } = &variant.event;
+    for (key, command) in [("command", command), ("until", until)] {
+        let Some(command) = command else { continue };
+        let at = match key {
+            "command" => {
+                let at = at.unwrap_or(variant.load.duration / 4);
+                format!(", {} after the measured window begins", duration::write(at))
+            }
+            _ => ", until it is over".to_owned(),
+        };
+        lines.push(("event", format!("`{}`{at} (`event.{key}`)", on_one_line(command))));
     }
     if let Some(folder) = &variant.log.folder {
         lines.push(("folder", format!("{} (`server.log.folder`)", folder.display())));
@@ -271,15 +313,23 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
             _ => Vec::new(),
         };
         let there = variant.host_of(server.role).filter(|_| server.kind.is_some());
-        let find = |server: &ChainServer<'_>| match there {
-            Some(host) => format!("as installed on {host}"),
-            None => find(server),
+        let service = variant.server.service.as_ref().filter(|_| server.kind.is_none());
+        let find = |server: &ChainServer<'_>| match (there, service) {
+            (Some(host), _) => format!("as installed on {host}"),
+            (None, Some(service)) => format!("the Service {service} of a cluster"),
+            (None, None) => find(server),
         };
         (server.role.name(), described(&server, &extras.join(", "), &find))
     });
     let external = variant.external_upstream().map(|external| {
         let ExternalUpstream { addresses, transport, tls_name, .. } = external;
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        if let Some(service) = &variant.upstream.service {
+            return (
+                "upstream",
+                format!("the Service {service} of a cluster, asked over {transport}"),
+            );
+        }
         let name = tls_name.map(|name| format!(" ({name})")).unwrap_or_default();
         ("upstream", format!("external at {}{name}, asked over {transport}", addresses.join(", ")))
     });

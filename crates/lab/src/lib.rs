@@ -25,7 +25,7 @@
 //! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
 //! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
-//! [`network`] (namespaces and links); [`remote`] (dnslab on another host), [`pods`] (hosts in a cluster), [`services`] and [`stacks`] (servers that run in one); [`event`]; [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`network`] (namespaces and links); [`remote`] (dnslab on another host), [`pods`] (hosts in a cluster), [`services`] and [`stacks`] (servers that run in one), [`rights`]; [`event`]; [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
 //!
 //! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
@@ -68,6 +68,7 @@ mod readings;
 mod ready;
 mod regular;
 pub mod remote;
+pub mod rights;
 pub mod root;
 mod root_error;
 mod running;

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use dnslab_settings::{HostPlace, Pod};
 use serde_json::{Value, json};
 
+use crate::rights::Rights;
+
 /// Where the program is in the container of a pod.
 pub const PROGRAM: &str = "/dnslab/dnslab";
 
@@ -39,14 +41,6 @@ const PLACED_WITHIN: Duration = Duration::from_secs(20);
 /// Between two looks at a pod.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// What has to be allowed, by a Role of the namespace: groups, resources, verbs.
-const RIGHTS: [(&str, &str, &[&str]); 4] = [
-    ("batch", "jobs", &["create", "delete"]),
-    ("", "pods", &["get", "list", "delete"]),
-    ("", "pods/exec", &["get", "create"]),
-    ("", "events", &["list"]),
-];
-
 /// The command line of kubectl(1) for the namespace of a pod.
 pub(crate) fn kubectl(pod: &Pod) -> Vec<String> {
     let option = |name: &str, value: &Option<String>| {
@@ -56,7 +50,7 @@ pub(crate) fn kubectl(pod: &Pod) -> Vec<String> {
     std::iter::once("kubectl".to_owned()).chain(options.into_iter().flatten()).collect()
 }
 
-fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
+pub(crate) fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
     let line = kubectl(pod);
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]).args(words);
@@ -188,53 +182,6 @@ pub fn job(name: &str, pod: &Pod) -> Value {
     })
 }
 
-/// The Role that a user needs in the namespace of the pods, as `kubectl apply -f -` reads it.
-#[must_use]
-pub fn role(pod: &Pod) -> String {
-    let metadata = match &pod.namespace {
-        Some(namespace) => json!({"name": "dnslab", "namespace": namespace}),
-        None => json!({"name": "dnslab"}),
-    };
-    let mut text = format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {metadata}\nrules:\n"
-    );
-    for (group, resource, verbs) in RIGHTS {
-        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
-        text.push_str(&format!("- {rule}\n"));
-    }
-    text
-}
-
-/// What this user may not do there and has to, as verbs and resources.
-///
-/// # Errors
-/// When kubectl is not there, or does not reach the cluster.
-fn lacking(pod: &Pod) -> io::Result<Vec<String>> {
-    // All are asked at once: each question is a process.
-    let mut asked = Vec::new();
-    for (group, resource, verbs) in RIGHTS {
-        // `pods/exec` would be a pod of the name `exec`.
-        let (kind, part) = resource.split_once('/').unwrap_or((resource, ""));
-        let kind = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let part = (!part.is_empty()).then(|| format!("--subresource={part}"));
-        for verb in verbs {
-            let words: Vec<&str> =
-                ["auth", "can-i", verb, &kind].into_iter().chain(part.as_deref()).collect();
-            asked.push((format!("{verb} {resource}"), begin(pod, &words, Stdio::null())?));
-        }
-    }
-    let mut lacking = Vec::new();
-    for (right, question) in asked {
-        let Output { stdout, stderr, .. } = question.wait_with_output()?;
-        match String::from_utf8_lossy(&stdout).trim() {
-            "yes" => {}
-            "no" => lacking.push(right),
-            _ => return Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
-        }
-    }
-    Ok(lacking)
-}
-
 /// A Job of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -261,14 +208,7 @@ impl PodHost {
     /// When the cluster is not reached, what has to be done is not allowed there, or the pod does not come to run.
     pub fn make(host: &HostPlace) -> io::Result<Self> {
         let pod = *host.pod.clone().unwrap_or_default();
-        let lacking = lacking(&pod)?;
-        if !lacking.is_empty() {
-            let message = format!(
-                "you may not {} in its namespace: somebody has to bind the Role to you that `dnslab plan` shows",
-                lacking.join(", ")
-            );
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
+        Rights::Hosts.check(&pod)?;
         let made = said(&pod, &["create", "-f", "-", "-o", "json"], Some(&job(&host.name, &pod)))?;
         let made: Value = serde_json::from_str(&made).map_err(io::Error::other)?;
         let text = |key: &str| made["metadata"][key].as_str().unwrap_or_default().to_owned();

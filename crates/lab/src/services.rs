@@ -25,6 +25,7 @@ use crate::guarded::{GuardProgram, GuardSpec};
 use crate::launch::Environment;
 use crate::pods::{kubectl, said};
 use crate::process::RunningProcess;
+use crate::rights::Rights;
 use crate::server::{Published, published};
 use crate::timeline::signed_ns;
 
@@ -160,6 +161,7 @@ impl Service {
             None => said(&pod, &["config", "view", "--minify", "-o", own], None)?,
         };
         let namespace = if namespace.is_empty() { "default".to_owned() } else { namespace };
+        Rights::Service.check(&Pod { namespace: Some(namespace.clone()), ..pod.clone() })?;
         let api = Api::open(&pod, guard)?;
         let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
         let found = api.json(&path).map_err(io::Error::other)?;

@@ -12,6 +12,7 @@ use dnslab_settings::Pod;
 use serde_json::{Value, json};
 
 use crate::pods::{LABEL, Owner, PodState, input, said};
+use crate::rights::Rights;
 
 /// Kinds of objects that a manifest may have, as they are written.
 const KINDS: [&str; 5] = ["ConfigMap", "Service", "ServiceAccount", "Deployment", "DaemonSet"];
@@ -52,6 +53,7 @@ impl Stack {
         (manifest, image): (&str, Option<&str>),
         owner: Option<Owner>,
     ) -> io::Result<Self> {
+        Rights::Manifest.check(pod)?;
         let mut objects = objects_of(pod, manifest)?;
         for object in &mut objects {
             adapt(object, image, owner.as_ref())?;

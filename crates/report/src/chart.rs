@@ -80,7 +80,7 @@ impl Charts {
             sweep: Sweep::of(summary, grouping),
             scaling: Scaling::of(summary),
             shares: Shares::of(summary),
-            timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs),
+            timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs).with_events(&runs),
         }
     }
 

@@ -43,6 +43,7 @@ mod chart;
 mod counts;
 mod csv;
 mod dns_metrics;
+mod events;
 mod gate;
 mod history;
 mod imported;

@@ -6,7 +6,7 @@ use dnslab_record::{Metric, RunRecord};
 use crate::answer::{LOST, answer, at, offered_qps};
 use crate::screen::cell::{figure, per_second};
 use crate::variants::listed;
-use crate::{memory, number};
+use crate::{events, memory, number};
 
 /// Of more variants the table tells.
 const MAX_VARIANTS: usize = 6;
@@ -14,6 +14,9 @@ const MAX_VARIANTS: usize = 6;
 /// What the variants need, where all were asked at one rate, then what differs between them.
 pub(crate) fn headline(summary: &Summary, records: &[RunRecord]) -> String {
     let answer = answer(summary);
+    if let Some(events) = events::sentence(summary) {
+        return format!("{events} {answer}");
+    }
     let Some(needs) = needs(summary, records) else { return answer };
     // The rate stands in front of all of it.
     let at_rate = offered_qps(summary).map(|qps| at(number::queries_per_second(qps)));

@@ -64,7 +64,8 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     });
     let spread: Vec<(&ServicePods, String)> = spread.collect();
     let pods = spread.iter().map(|(service, _)| service.pods.len()).max()?;
-    if pods < 2 {
+    // Where pods come and go, none of them had its share all the time.
+    if pods < 2 || spread.iter().any(|(service, _)| service.changes > 0) {
         return None;
     }
     let mut shares: Vec<String> = Vec::new();

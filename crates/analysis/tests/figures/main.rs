@@ -4,6 +4,7 @@ mod capacity;
 mod causes;
 mod caveats;
 mod chain;
+mod event;
 mod example;
 mod memory;
 mod self_check;

@@ -60,6 +60,8 @@ export interface ChartOptions {
   atLeast?: number;
   /** What is before this place on the horizontal axis is shaded: the warm-up. */
   shadedUntil?: number;
+  /** Spans of the horizontal axis that are shaded, too: what was done meanwhile. */
+  shaded?: [number, number][];
   /** Figures that the vertical axis has to reach, on its scale. */
   including?: number[];
   /** True if a line goes on over places where it has no figure. */
@@ -350,13 +352,14 @@ function frameOf(options: ChartOptions, [low, high]: [number, number], width: nu
   };
 }
 
-/** Shades what is before the measured window. */
+/** Shades what is before the measured window, and while something was done. */
 function shade(options: ChartOptions, frame: Frame): SVGElement[] {
-  if (options.shadedUntil === undefined) return [];
-  const right = Math.min(Math.max(frame.x(options.shadedUntil), frame.left), frame.left + frame.width);
-  const width = right - frame.left;
-  if (width <= 0) return [];
-  return [svg("rect", { class: "shade", x: frame.left, y: frame.top, width, height: frame.height })];
+  const { left, top, height } = frame;
+  const x = (at: number) => Math.min(Math.max(frame.x(at), left), left + frame.width);
+  const spans: [number, number][] = (options.shaded ?? []).map(([from, to]) => [x(from), x(to)]);
+  if (options.shadedUntil !== undefined) spans.push([left, x(options.shadedUntil)]);
+  const wide = spans.filter(([from, to]) => to > from);
+  return wide.map(([from, to]) => svg("rect", { class: "shade", x: from, y: top, width: to - from, height }));
 }
 
 function axes(options: ChartOptions, range: [number, number], frame: Frame): SVGElement[] {

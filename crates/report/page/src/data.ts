@@ -110,6 +110,8 @@ export interface Charts {
   timeline: {
     /** The first one is shown until another is chosen. */
     series: Series[];
+    /** From when to when something was done during the loads, seconds. */
+    events?: [number, number][];
   };
 }
 

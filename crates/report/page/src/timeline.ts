@@ -72,6 +72,7 @@ function optionsOf(charts: Charts, series: Series, id: string): ChartOptions | u
     xLabel: "seconds",
     log: false,
     shadedUntil: 0,
+    shaded: charts.timeline.events ?? [],
     sync: "time",
     ...own,
     panels,

@@ -24,6 +24,9 @@ const FEW_SECONDS: u64 = 10;
 pub(crate) struct Timeline {
     /// The charts in buckets of each width; the first one is shown until another is chosen.
     series: Vec<Series>,
+    /// From when to when something was done during the loads of a variant, in its first run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<[f64; 2]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -307,7 +310,8 @@ impl Timeline {
         widths.dedup();
         // A chart of one point shows nothing, and one of two little.
         widths.retain(|&width| points(width) > if width == fine { 1 } else { 2 });
-        Self { series: widths.iter().map(|&width| Series::of(runs, width)).collect() }
+        let series = widths.iter().map(|&width| Series::of(runs, width)).collect();
+        Self { series, events: Vec::new() }
     }
 }
 
@@ -331,6 +335,20 @@ impl Timeline {
                     .collect(),
             };
         }
+        self
+    }
+}
+
+impl Timeline {
+    /// Adds when something was done during the loads.
+    pub(super) fn with_events(mut self, runs: &[Vec<&RunRecord>]) -> Self {
+        let firsts = runs.iter().filter_map(|runs| runs.first());
+        let spans = firsts.filter_map(|record| {
+            let (event, measured) = (record.watched.event.as_ref()?, record.measured.as_ref()?);
+            let since = |at_ns: i64| (at_ns as f64 - measured.window_start_ns as f64) / 1e9;
+            Some([since(event.at_ns), since(event.ended_ns)])
+        });
+        self.events = spans.collect();
         self
     }
 }
