@@ -319,6 +319,7 @@ impl<'a> VariantRuns<'a> {
             ),
             handshakes,
             asked_again: counters.asked_again,
+            searched: counters.searched,
             attempts: counters.attempts,
             checked_answers: counters.answers.checked,
             malformed_answers: counters.answers.malformed,

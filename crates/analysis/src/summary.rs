@@ -99,6 +99,9 @@ pub struct VariantSummary {
     /// Queries sent a second time in the measured windows of all runs.
     #[serde(default)]
     pub asked_again: u64,
+    /// Those of them that were for the next name of a search list.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub searched: u64,
     /// Those of them that were further attempts of clients.
     #[serde(default, skip_serializing_if = "AttemptCounts::is_empty")]
     pub attempts: AttemptCounts,
@@ -233,4 +236,9 @@ impl Summary {
         let all_count = all_count && self.missing_runs == 0;
         Some(if all_count { worst } else { worst.max(Ruling::Unclear) })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

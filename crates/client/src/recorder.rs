@@ -431,6 +431,13 @@ impl Recorder {
         counters.answers.asked_over_tcp += u64::from(is_truncated);
     }
 
+    /// The next name of a search list is asked for, for what was due at `due`.
+    pub(crate) fn searched(&mut self, due: Nanos) {
+        let counters = &mut self.phase(due).counters;
+        counters.asked_again += 1;
+        counters.searched += 1;
+    }
+
     /// An attempt for a query that was due at `due` failed, and the client makes another.
     pub(crate) fn attempted_again(&mut self, due: Nanos, failure: Failure) {
         let counters = &mut self.phase(due).counters;

@@ -2,6 +2,7 @@
 
 use dnslab_figures::HowEnded;
 use dnslab_settings::RightCodes;
+use dnslab_traffic::Candidates;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault, rcode,
 };
@@ -76,6 +77,8 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) reads_options: bool,
     /// The cookies of the worker's clients; empty where none are sent.
     pub(crate) cookies: Vec<Cookie>,
+    /// Which query follows one whose name does not exist; `None` if clients have no search list.
+    pub(crate) candidates: Option<Candidates>,
     /// The zero of the timeline, nanoseconds since 1970 in UTC. Signatures have the time of day (RFC 8945,
     /// section 4.2), which somebody may set while the load runs.
     pub(crate) origin_unix_ns: u64,
@@ -124,6 +127,7 @@ impl<'a> ResponseMatcher<'a> {
             is_mixed: false,
             reads_options: false,
             cookies: Vec::new(),
+            candidates: None,
             origin_unix_ns: 0,
             again: Vec::new(),
             wrong_example: None,
@@ -266,6 +270,16 @@ impl<'a> ResponseMatcher<'a> {
         }
         if is_failure(rcode) && self.attempts.has_next(entry.attempt) {
             self.ask_next(recorder, again(entry), Failure::Answer);
+            return;
+        }
+        if let Some(candidates) = &self.candidates
+            && leaves_name_open(rcode, response.answers)
+            && let Some(query) = candidates.after(entry.query)
+        {
+            // Another query, with attempts of its own, for the name that has been due since then.
+            let pending = Pending { due: Some(entry.due), query, sent_before: 1, attempt: 0 };
+            self.again.push(Retry { pending, way: Way::Same });
+            recorder.searched(entry.due);
             return;
         }
         let facts = AnswerFacts {
@@ -512,6 +526,11 @@ impl<'a> ResponseMatcher<'a> {
 /// name (RFC 1035, section 4.1.1).
 fn is_failure(rcode: u16) -> bool {
     matches!(rcode, rcode::SERVFAIL | rcode::NOTIMP | rcode::REFUSED)
+}
+
+/// glibc goes on to the next name of its search list after NXDOMAIN, no data, and SERVFAIL (`__res_context_search`).
+fn leaves_name_open(rcode: u16, answers: u16) -> bool {
+    matches!(rcode, rcode::NXDOMAIN | rcode::SERVFAIL) || rcode == rcode::NOERROR && answers == 0
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_settings::{HttpSettings, Load, Mode};
 use dnslab_traffic::{
-    Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
+    Arrivals, Candidates, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
 };
 use dnslab_wire::{Additions, ClientSubnet, Cookie, MessageBatch, Query, Signed, Transport};
 use rand::Rng as _;
@@ -338,13 +339,27 @@ impl<'a> Shard<'a> {
         self.job.tells && (self.job.played.is_some() || !self.job.settings.mode.is_closed())
     }
 
+    /// Which queries of the list follow one whose name does not exist, if clients have a search list.
+    pub(crate) fn candidates(&self) -> Option<Candidates> {
+        let load = &self.job.settings;
+        let (names, search) = (load.names.as_ref()?, load.search_list()?);
+        Some(Candidates::of(names, &load.types.clone().unwrap_or_default(), &search))
+    }
+
     pub(crate) fn query_source(&mut self) -> QuerySource {
         if let Some(feed) = self.feed.take() {
             return QuerySource::Clients { upcoming: Box::new(Upcoming::new(feed)) };
         }
         let Job { settings: load, seed, queries, .. } = self.job;
         let (exponent, worker) = (load.zipf_exponent.0, (self.number, self.workers));
-        let picker = Picker::new(load.selection, exponent, queries.len(), *seed, worker);
+        let picker = match self.candidates() {
+            None => Picker::new(load.selection, exponent, queries.len(), *seed, worker),
+            Some(candidates) => {
+                let starts: Arc<[u32]> = candidates.starts().into();
+                let names = u32::try_from(starts.len()).unwrap_or(u32::MAX);
+                Picker::new(load.selection, exponent, names, *seed, worker).among(starts)
+            }
+        };
         match &load.mode {
             // Clients with queries of their own are fed: this has an end at once.
             Mode::Closed { .. } | Mode::Capture(_) | Mode::Population { .. } => {

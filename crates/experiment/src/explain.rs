@@ -408,7 +408,10 @@ fn load(variant: &Variant) -> String {
             format!("the names of the zone file {}{types}", path.display())
         }
         Queries::File(path) => format!("the queries of {}", path.display()),
-        Queries::Names { names, types } => format!("{names}, {types}"),
+        Queries::Names { names, types, search: None } => format!("{names}, {types}"),
+        Queries::Names { names, types, search: Some(search) } => {
+            format!("{names}, {types}, sought in {} with ndots {}", search.domains, search.ndots)
+        }
         Queries::Capture(path) => format!("the queries of the capture {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),
         Queries::Internet => "names of the private Internet".to_owned(),

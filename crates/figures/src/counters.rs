@@ -245,9 +245,13 @@ pub struct Counters {
     pub sent: u64,
     /// Queries sent a second time, once for each time: over TCP after a truncated answer, with the
     /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), not processed before a GOAWAY, too
-    /// early for the server (status 425; RFC 8470, section 5.2), or in another attempt of the client.
+    /// early for the server (status 425; RFC 8470, section 5.2), in another attempt of the client, or for the next name
+    /// of its search list.
     #[serde(default)]
     pub asked_again: u64,
+    /// Those of them that were for the next name of a search list: the one before did not exist.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub searched: u64,
     /// Further attempts of clients that make more than one.
     #[serde(default, skip_serializing_if = "AttemptCounts::is_empty")]
     pub attempts: AttemptCounts,
@@ -303,6 +307,7 @@ impl Counters {
         self.outcomes.merge(&other.outcomes);
         self.sent += other.sent;
         self.asked_again += other.asked_again;
+        self.searched += other.searched;
         self.attempts.merge(&other.attempts);
         self.sent_octets += other.sent_octets;
         let (own, more) = (&mut self.answers, &other.answers);

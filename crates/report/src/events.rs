@@ -17,6 +17,9 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         return None;
     }
     let mut clauses: Vec<String> = done.iter().copied().filter_map(clause).collect();
+    if let Some(first) = clauses.first_mut() {
+        *first = format!("The work in {first}");
+    }
     let without: Vec<String> = alone
         .iter()
         .filter(|variant| variant.outcomes.lost() == 0)
@@ -34,9 +37,9 @@ fn clause(variant: &VariantSummary) -> Option<String> {
     let length = number::duration(event.length_ns);
     let name = &variant.name;
     Some(match event.lost > 0.0 {
-        false => format!("The work in {name} takes {length} and loses no query"),
+        false => format!("{name} takes {length} and loses no query"),
         true => format!(
-            "The work in {name} takes {length} and loses the queries of {} ({} in each run)",
+            "{name} takes {length} and loses the queries of {} ({} in each run)",
             number::duration(event.lost_ns),
             number::three_digits(event.lost)
         ),

@@ -59,6 +59,7 @@ mod pooled;
 mod published;
 mod scaling;
 mod screen;
+mod searches;
 mod server;
 mod server_files;
 mod session_comparison;

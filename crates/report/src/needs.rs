@@ -6,7 +6,7 @@ use dnslab_record::{Metric, RunRecord};
 use crate::answer::{LOST, answer, at, offered_qps};
 use crate::screen::cell::{figure, per_second};
 use crate::variants::listed;
-use crate::{events, memory, number};
+use crate::{events, memory, number, searches};
 
 /// Of more variants the table tells.
 const MAX_VARIANTS: usize = 6;
@@ -14,8 +14,8 @@ const MAX_VARIANTS: usize = 6;
 /// What the variants need, where all were asked at one rate, then what differs between them.
 pub(crate) fn headline(summary: &Summary, records: &[RunRecord]) -> String {
     let answer = answer(summary);
-    if let Some(events) = events::sentence(summary) {
-        return format!("{events} {answer}");
+    if let Some(text) = events::sentence(summary).or_else(|| searches::sentence(summary)) {
+        return format!("{text} {answer}");
     }
     let Some(needs) = needs(summary, records) else { return answer };
     // The rate stands in front of all of it.

@@ -1,5 +1,7 @@
 //! The pods behind a Service as a table and in a sentence, the same in a terminal, in Markdown and on the page.
 
+use std::collections::BTreeMap;
+
 use dnslab_analysis::{PodFigures, ServicePods, Summary};
 
 use crate::number::{self, NONE};
@@ -49,32 +51,53 @@ fn row(variant: &str, service: &ServicePods, pod: &PodFigures, all: u64) -> [Str
     ]
 }
 
-/// How queries were spread, in a sentence; nothing if nobody knows, or there is one pod.
+/// How queries were spread, in a sentence; nothing if nobody knows, there is one pod, or pods came and went.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
-    let spread = summary.variants.iter().filter_map(|variant| {
-        let service = variant.pods.as_ref()?;
-        let [least, greatest] = service.busiest?;
-        let least = number::percent(least, 0);
-        let greatest = number::percent(greatest, 0);
-        let share = match least == greatest {
-            true => greatest,
-            false => format!("{} to {greatest}", least.trim_end_matches([' ', '%', '\u{a0}'])),
-        };
-        Some((service, share))
-    });
-    let spread: Vec<(&ServicePods, String)> = spread.collect();
-    let pods = spread.iter().map(|(service, _)| service.pods.len()).max()?;
-    // Where pods come and go, none of them had its share all the time.
-    if pods < 2 || spread.iter().any(|(service, _)| service.changes > 0) {
+    let services = summary.variants.iter().filter_map(|variant| variant.pods.as_ref());
+    let seen: Vec<(&ServicePods, [f64; 2])> =
+        services.filter_map(|service| Some((service, service.busiest?))).collect();
+    let pods = seen.iter().map(|(service, _)| service.pods.len()).max()?;
+    if pods < 2 || seen.iter().any(|(service, _)| service.changes > 0) {
         return None;
     }
-    let mut shares: Vec<String> = Vec::new();
-    for (service, share) in &spread {
-        let sockets = number::counted(service.sockets, "socket", "sockets");
-        let text = format!("{share} with {sockets}");
-        if !shares.contains(&text) {
-            shares.push(text);
-        }
+    // Those of as many sockets are alike.
+    let mut by_sockets: BTreeMap<u64, [f64; 2]> = BTreeMap::new();
+    for (service, [least, greatest]) in seen {
+        let known = by_sockets.entry(service.sockets).or_insert([least, greatest]);
+        *known = [known[0].min(least), known[1].max(greatest)];
     }
+    let shares = by_sockets.iter().map(|(sockets, [least, greatest])| {
+        let [least, greatest] = [*least, *greatest].map(|share| (100.0 * share).round());
+        let share = match least == greatest {
+            true => format!("{greatest} %"),
+            false => format!("{least} to {greatest} %"),
+        };
+        format!("{share} with {}", number::counted(*sockets, "socket", "sockets"))
+    });
+    let shares: Vec<String> = shares.collect();
     Some(format!("Of the queries the busiest of {pods} pods got {}.", shares.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use dnslab_analysis::VariantSummary;
+
+    use super::*;
+
+    fn variant(sockets: u64, busiest: [f64; 2]) -> VariantSummary {
+        let pods = vec![PodFigures::default(), PodFigures::default()];
+        let pods = ServicePods { sockets, busiest: Some(busiest), pods, ..ServicePods::default() };
+        VariantSummary { pods: Some(pods), ..VariantSummary::default() }
+    }
+
+    #[test]
+    fn variants_with_as_many_sockets_are_one() {
+        let variants =
+            vec![variant(64, [0.51, 0.55]), variant(2, [0.5, 1.0]), variant(64, [0.604, 0.604])];
+        let mut summary = Summary { variants, ..Summary::default() };
+        let said = "Of the queries the busiest of 2 pods got 50 to 100 % with 2 sockets, 51 to 60 % with 64 sockets.";
+        assert_eq!(sentence(&summary).as_deref(), Some(said));
+        summary.variants[0].pods.as_mut().unwrap().changes = 1;
+        assert_eq!(sentence(&summary), None);
+    }
 }

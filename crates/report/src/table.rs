@@ -273,6 +273,8 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
                  cookie that the server asked for, or because the server had not processed \
                  them or refused early data. Each \
                  counts once, with the time since it was due.";
+    let searched = "queries were for the next name of a search list, because the one before did not exist. The latency is \
+                    that of the name: from when it was due to the last of its answers.";
     let silent = "further attempts were made because no answer had come in time.";
     let failed = "further attempts were made because the answer was SERVFAIL, NOTIMP or REFUSED, or the \
                   connection had ended.";
@@ -285,7 +287,11 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
                    or a signature that the server does not accept); they count as lost.";
     let signature = "answers had no valid signature (TSIG), or refused that of their query.";
     [
-        sentence(variant.asked_again.saturating_sub(timed_out + failures), again),
+        sentence(
+            variant.asked_again.saturating_sub(timed_out + failures + variant.searched),
+            again,
+        ),
+        sentence(variant.searched, searched),
         sentence(*timed_out, silent),
         sentence(*failures, failed),
         servers,

@@ -180,6 +180,10 @@ impl Condition {
                 let help = "add `load.capture`, `load.population` or `load.rate`, or remove it";
                 used_if(!variant.load.mode.is_closed(), why, help)
             }
+            Self::Names => {
+                let help = "remove it, or write for example `load.names = \"www.example.com\"`";
+                used_if(variant.load.names.is_some(), "no names are listed", help)
+            }
             Self::Event => {
                 let help = "remove it, or write for example `event.command = \"rndc reload\"`";
                 used_if(variant.event.command.is_some(), "nothing is done during the load", help)

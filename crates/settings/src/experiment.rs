@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Attempts, ClientBehaviour, Delay, Loss, NameList, Quota, Rate, SlicePlan, Stall, Truncated,
-    TypeMix,
+    Attempts, ClientBehaviour, Delay, Loss, NameList, Quota, Rate, SearchList, SlicePlan, Stall,
+    Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 use serde::{Deserialize, Serialize};
@@ -481,7 +481,9 @@ impl Variant {
     #[must_use]
     pub fn other_queries(&self, other: &Self) -> Option<&'static str> {
         let (own, its) = (&self.load, &other.load);
-        let names = |load: &Load| (load.queries.clone(), load.names.clone(), load.popular_names);
+        let names = |load: &Load| {
+            (load.queries.clone(), load.names.clone(), load.search_list(), load.popular_names)
+        };
         let asks_zone = matches!(own.asked(), Queries::Zone(_));
         let files = (&self.zone.file, &other.zone.file);
         let rd = |load: &Load| load.query_options().recursion_desired;
@@ -555,6 +557,8 @@ pub enum Queries {
         names: NameList,
         /// The types.
         types: TypeMix,
+        /// The search list of the clients.
+        search: Option<SearchList>,
     },
     /// What the clients of this capture asked.
     Capture(PathBuf),
@@ -701,6 +705,13 @@ impl Load {
         }
     }
 
+    /// The search list of the clients, if they have one.
+    #[must_use]
+    pub fn search_list(&self) -> Option<SearchList> {
+        let domains = self.search.clone().filter(|_| self.names.is_some())?;
+        Some(SearchList { domains, ndots: self.ndots })
+    }
+
     /// What is asked, whatever the upstream is ([`Variant::asked`]).
     #[must_use]
     pub fn asked(&self) -> Queries {
@@ -708,7 +719,9 @@ impl Load {
         match (self.mode.capture(), &self.queries, &self.names, self.popular_names) {
             (Some(path), ..) => Queries::Capture(path.to_owned()),
             (None, Some(path), ..) => Queries::File(path.clone()),
-            (None, None, Some(names), _) => Queries::Names { names: names.clone(), types: types() },
+            (None, None, Some(names), _) => {
+                Queries::Names { names: names.clone(), types: types(), search: self.search_list() }
+            }
             (None, None, None, Some(count)) => Queries::Popular(count),
             (None, None, None, None) => Queries::Zone(types()),
         }

@@ -112,6 +112,8 @@ pub enum Condition {
     Quota,
     /// Something is done during the load.
     Event,
+    /// Some names are asked for that are listed.
+    Names,
 }
 
 /// Why a key means nothing to a variant.

@@ -101,6 +101,7 @@ const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
 const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
 const BY_ZIPF: When = When::Variant(Condition::Zipf);
 const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
+const OF_NAMES: When = When::Variant(Condition::Names);
 const WITH_EVENT: When = When::Variant(Condition::Event);
 const WITH_QUOTA: When = When::Variant(Condition::Quota);
 
@@ -623,6 +624,12 @@ settings! {
         queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE"), when(&[NOT_REPLAYED]);
         /// Names that are asked for, with commas, each for each of `load.types`
         names: Option<NameList> = None, absent("the names of the zone"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
+        /// Search list of the clients (resolv.conf(5)): domains, with commas. A client asks for a name of `load.names` in one
+        /// domain after the other until it exists, as glibc does, and the time of all these queries is that of the name. A name
+        /// that ends with a dot is asked for as it stands
+        search: Option<NameList> = None, absent("none"), when(&[OF_NAMES]);
+        /// Names with fewer dots are sought in the search list first, others as they stand first; in pods of a cluster it is 5
+        ndots: u32 = 1, count(0, 15), when(&[OF_NAMES]);
         /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
         /// upstream knows everything; with a private Internet, for those of its most popular names
         popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone"), when(&[NOT_REPLAYED]);

@@ -1,5 +1,7 @@
 //! Which query comes next.
 
+use std::sync::Arc;
+
 use rand::Rng as _;
 use rand_distr::Distribution as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,6 +28,8 @@ dnslab_wire::words! {
 pub struct Picker {
     count: u32,
     state: State,
+    /// The places of what is chosen from in a longer list; `None` if all of that is.
+    places: Option<Arc<[u32]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,12 +67,28 @@ impl Picker {
                 State::Zipf(ranks, stream(seed, Purpose::Choice, shard))
             }
         };
-        Self { count, state }
+        Self { count, state, places: None }
+    }
+
+    /// Chooses from these places of a longer list, as many as were counted.
+    ///
+    /// # Panics
+    /// When they are others.
+    #[must_use]
+    pub fn among(self, places: Arc<[u32]>) -> Self {
+        assert_eq!(places.len(), self.count as usize, "each choice has its place");
+        Self { places: Some(places), ..self }
     }
 
     /// The index of the next query in the list.
     #[inline]
     pub fn next_query(&mut self) -> u32 {
+        let choice = self.next_choice();
+        self.places.as_ref().map_or(choice, |places| places[choice as usize])
+    }
+
+    #[inline]
+    fn next_choice(&mut self) -> u32 {
         match &mut self.state {
             State::InOrder { next, stride } => {
                 let query = *next;

@@ -10,7 +10,7 @@ use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
 use crate::zone_file::{Question, questions};
-use crate::{NameList, SyntheticZone, TypeMix, ZoneFileError};
+use crate::{NameList, SearchList, SyntheticZone, TypeMix, ZoneFileError};
 
 /// Queries encoded once, shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,19 +141,33 @@ impl QueryList {
         Self { queries: names.iter().map(query).collect(), description }
     }
 
-    /// Some names, each for each of the types in turn.
+    /// Some names, each for each of the types in turn; with a search list all candidates of each, one after the other
+    /// ([`crate::Candidates`]).
     ///
     /// # Panics
     /// When a name is not legal, or options do not fit in a message.
     #[must_use]
-    pub fn from_names(names: &NameList, types: &TypeMix, options: &QueryOptions) -> Self {
-        let query = |name: &str, rtype| {
-            let name: Name<Vec<u8>> = name.parse().expect("listed names are legal");
-            Query::new(&name, rtype, options).expect("a question fits in a message")
-        };
-        let of_name = |name| types.weights().iter().map(move |(rtype, _)| query(name, *rtype));
-        let queries = names.0.iter().flat_map(|name| of_name(name)).collect();
-        let description = format!("{names}, {types}{}", described(options));
+    pub fn from_names(
+        names: &NameList,
+        types: &TypeMix,
+        search: Option<&SearchList>,
+        options: &QueryOptions,
+    ) -> Self {
+        let mut queries = Vec::new();
+        for name in &names.0 {
+            let candidates = search.map(|search| search.candidates(name));
+            let candidates = candidates.unwrap_or_else(|| vec![name.clone()]);
+            for (rtype, _) in types.weights() {
+                queries.extend(candidates.iter().map(|candidate| {
+                    let name = candidate.parse().expect("listed names are legal");
+                    asked(&name, *rtype, options)
+                }));
+            }
+        }
+        let search = search
+            .map(|search| format!(", search list {}, ndots {}", search.domains, search.ndots));
+        let search = search.unwrap_or_default();
+        let description = format!("{names}, {types}{search}{}", described(options));
         Self { queries, description }
     }
 

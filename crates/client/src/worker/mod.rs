@@ -170,6 +170,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             is_mixed: !job.others.is_empty(),
             reads_options: job.sends_options(),
             cookies,
+            candidates: shard.candidates(),
             ..ResponseMatcher::new(shard.queries(), shard.timeout, shard.attempts.clone())
         };
         let query_source = shard.query_source();

@@ -16,7 +16,7 @@ use crate::run::population::read_population;
 use crate::run::zone::read_zone_name;
 
 /// The built-in experiments: name and text of the file.
-pub const BUILT_IN: [(&str, &str); 18] = [
+pub const BUILT_IN: [(&str, &str); 19] = [
     ("cluster-dns", include_str!("../../../../experiments/cluster-dns.toml")),
     ("coredns-restart", include_str!("../../../../experiments/coredns-restart.toml")),
     ("coredns-sockets", include_str!("../../../../experiments/coredns-sockets.toml")),
@@ -27,6 +27,7 @@ pub const BUILT_IN: [(&str, &str); 18] = [
     ("forwarding", include_str!("../../../../experiments/forwarding.toml")),
     ("idm", include_str!("../../../../experiments/idm.toml")),
     ("kubernetes-forwarding", include_str!("../../../../experiments/kubernetes-forwarding.toml")),
+    ("ndots", include_str!("../../../../experiments/ndots.toml")),
     ("node-cache", include_str!("../../../../experiments/node-cache.toml")),
     ("node-cache-restart", include_str!("../../../../experiments/node-cache-restart.toml")),
     ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),

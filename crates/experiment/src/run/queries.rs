@@ -226,8 +226,8 @@ fn make(
             return QueryList::from_zone_file(&text, named, types, (source.referrals, options))
                 .map_err(|source| QueriesError::ZoneFile { path: path.clone(), source });
         }
-        (Queries::Names { names, types }, _) => {
-            return Ok(QueryList::from_names(names, types, options));
+        (Queries::Names { names, types, search }, _) => {
+            return Ok(QueryList::from_names(names, types, search.as_ref(), options));
         }
         (Queries::File(path) | Queries::Capture(path), _) => path,
         (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),

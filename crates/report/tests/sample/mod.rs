@@ -236,6 +236,7 @@ fn measured(
         outcomes,
         sent: answered + lost,
         asked_again: 0,
+        searched: 0,
         attempts: AttemptCounts::default(),
         sent_octets: answered * 40,
         answers: Answers {
