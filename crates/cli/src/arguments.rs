@@ -582,9 +582,9 @@ pub(crate) struct Report {
 /// Exit codes: 0 within all limits, 4 certainly worse than a limit, 3 it cannot be told; 2 and 1 as with every command.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// Results directory of the session before the change
+    /// Results directory of the session before the change, or a folder that has some: its oldest one
     pub(crate) base: PathBuf,
-    /// Results directory of the session after the change
+    /// Results directory of the session after the change, or a folder that has some: its newest one
     pub(crate) new: PathBuf,
     #[arg(
         long,

@@ -1,7 +1,7 @@
 //! `dnslab compare`: two sessions of one experiment, before a change and after it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use dnslab_analysis::{SessionComparison, WholeSession};
@@ -18,7 +18,7 @@ use crate::{gate, terminal};
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { base, new, limit, across_machines, .. } = arguments;
-    let (base, new) = (Read::of(base)?, Read::of(new)?);
+    let (base, new) = (Read::of(&first_of(base))?, Read::of(&last_of(new))?);
     if base.is_same_as(&new) {
         let path = base.results.path().display();
         return Err(Failure::bad_input(anyhow!("{path} would be compared with itself")));
@@ -45,6 +45,28 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         write(path, &session_comparison_junit(&comparison))?;
     }
     Ok(gate::exit(Some(comparison.ruling())))
+}
+
+/// The oldest of the results directories in a folder; any other path as it is.
+fn first_of(path: &Path) -> PathBuf {
+    all_in(path).into_iter().next().unwrap_or_else(|| path.to_owned())
+}
+
+/// The newest of them.
+fn last_of(path: &Path) -> PathBuf {
+    all_in(path).pop().unwrap_or_else(|| path.to_owned())
+}
+
+/// The results directories in a folder that is none itself, the oldest first: their names begin with their time.
+fn all_in(path: &Path) -> Vec<PathBuf> {
+    if ResultsDirectory::open(path).is_ok() {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut all: Vec<PathBuf> =
+        entries.filter(|path| ResultsDirectory::open(path).is_ok()).collect();
+    all.sort();
+    all
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -97,6 +97,12 @@ const LINES: &[&str] = &[
      --set server.authority=/etc/passwd",
     "run kubernetes-forwarding --on kubernetes --set host.server.nodes=pool=dns --set hosts.image=dnslab:1 \
      --set hosts.context=lab --set hosts.namespace=dnslab --set upstream.host=here",
+    "run cluster-dns --set hosts.namespace=dnslab --set variant.8-flows.load.clients=16 --set load.rate=500",
+    "run coredns-restart --set server.image=coredns:1 --set event.at=3s --set server.service=coredns-abrupt",
+    "run coredns-sockets --set host.server.cpus=8 --set variant.2-sockets.server.extra=multisocket",
+    "run ndots --set load.search=example.test --set load.ndots=3 --set load.names=a,b.example.test.",
+    "run node-cache --set host.cache.nodes=a=b --set variant.node-cache.upstream.service=dns",
+    "run node-cache-restart --set variant.surging.event.until=true --set server.manifest=node-cache",
     "run query-log-causes --set load.duration=5s --set server.root=/",
     "run query-logging --set server.zone.records=1000 --set variant.both.server.log.size_mib=10 \
      --set server.binary=/bin/sh --set server.threads=3",

@@ -131,17 +131,9 @@ pub fn explain(
 fn roles(experiment: &Experiment) -> Vec<String> {
     let hosts = experiment.hosts().into_iter().filter_map(|host| host.pod.as_deref());
     let hosts = hosts.map(|pod| (pod.namespace.as_deref(), Rights::Hosts));
-    let of_variant = |variant: &'_ Variant| -> Vec<(Option<String>, Rights)> {
-        let Server { service, manifest, .. } = &variant.server;
-        let services = [service, &variant.upstream.service].into_iter().flatten();
-        let asked = services.map(|place| (place.namespace.clone(), Rights::Service));
-        let made = service.as_ref().filter(|_| manifest.is_some());
-        let made = made.map(|place| (place.namespace.clone(), Rights::Manifest));
-        asked.chain(made).collect()
-    };
     let hosts = hosts.map(|(namespace, rights)| (namespace.map(str::to_owned), rights));
     let mut wanted: Vec<(Option<String>, Vec<Rights>)> = Vec::new();
-    for (namespace, rights) in hosts.chain(experiment.variants.iter().flat_map(of_variant)) {
+    for (namespace, rights) in hosts.chain(experiment.variants.iter().flat_map(rights_of)) {
         match wanted.iter_mut().find(|(known, _)| *known == namespace) {
             Some((_, known)) if known.contains(&rights) => {}
             Some((_, known)) => known.push(rights),
@@ -150,6 +142,16 @@ fn roles(experiment: &Experiment) -> Vec<String> {
     }
     let roles = wanted.iter().map(|(namespace, rights)| role(namespace.as_deref(), rights));
     roles.collect()
+}
+
+/// What has to be allowed for a variant, each right with its namespace.
+fn rights_of(variant: &Variant) -> Vec<(Option<String>, Rights)> {
+    let Server { service, manifest, .. } = &variant.server;
+    let services = [service, &variant.upstream.service].into_iter().flatten();
+    let asked = services.map(|place| (place.namespace.clone(), Rights::Service));
+    let made = service.as_ref().filter(|_| manifest.is_some());
+    let made = made.map(|place| (place.namespace.clone(), Rights::Manifest));
+    asked.chain(made).collect()
 }
 
 /// The code that a variant names: programs, root folders, text of configurations, a folder that is written

@@ -55,6 +55,7 @@ mod guarded;
 pub mod host;
 pub mod hosts;
 mod interrupts;
+mod kubectl;
 mod launch;
 pub mod monitoring;
 pub mod network;

@@ -4,14 +4,14 @@
 //! shell. A pod is made for one session and ends with it, whatever becomes of that: its process ends when no agent was in
 //! the pod for half a minute, and then the cluster removes the Job with the pod.
 
-use std::io::{self, Write as _};
-use std::process::{Child, Command, Output, Stdio};
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_settings::{HostPlace, Pod};
 use serde_json::{Value, json};
 
+use crate::kubectl::{kubectl, run, said};
 use crate::rights::Rights;
 
 /// Where the program is in the container of a pod.
@@ -40,58 +40,6 @@ const PLACED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Between two looks at a pod.
 const LOOK: Duration = Duration::from_millis(300);
-
-/// The command line of kubectl(1) for the namespace of a pod.
-pub(crate) fn kubectl(pod: &Pod) -> Vec<String> {
-    let option = |name: &str, value: &Option<String>| {
-        value.as_ref().map(|value| format!("--{name}={value}"))
-    };
-    let options = [option("context", &pod.context), option("namespace", &pod.namespace)];
-    std::iter::once("kubectl".to_owned()).chain(options.into_iter().flatten()).collect()
-}
-
-pub(crate) fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
-    let line = kubectl(pod);
-    let mut command = Command::new(&line[0]);
-    command.args(&line[1..]).args(words);
-    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)
-}
-
-/// What kubectl does with a text that it reads.
-pub(crate) fn input(pod: &Pod, words: &[&str], text: &str) -> io::Result<Output> {
-    let mut child = begin(pod, words, Stdio::piped())?;
-    if let Some(mut to) = child.stdin.take() {
-        // Why it is not read stands in what kubectl says.
-        to.write_all(text.as_bytes()).ok();
-    }
-    child.wait_with_output()
-}
-
-fn run(pod: &Pod, words: &[&str], text: Option<&Value>) -> io::Result<Output> {
-    match text {
-        Some(text) => input(pod, words, &text.to_string()),
-        None => begin(pod, words, Stdio::null())?.wait_with_output(),
-    }
-}
-
-fn none(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::NotFound => io::Error::new(
-            io::ErrorKind::NotFound,
-            "kubectl is not on the search path: install the one of your cluster's release",
-        ),
-        _ => error,
-    }
-}
-
-/// What kubectl has said, or its complaint.
-pub(crate) fn said(pod: &Pod, words: &[&str], input: Option<&Value>) -> io::Result<String> {
-    let Output { status, stdout, stderr } = run(pod, words, input)?;
-    match status.success() {
-        true => Ok(String::from_utf8_lossy(&stdout).trim().to_owned()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&stderr).trim().to_owned())),
-    }
-}
 
 /// The Job that makes a host, with a name that the cluster makes different from all others.
 #[must_use]

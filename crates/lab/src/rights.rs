@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use dnslab_settings::Pod;
 use serde_json::json;
 
-use crate::pods::begin;
+use crate::kubectl::begin;
 
 /// Groups, resources, verbs.
 type Right = (&'static str, &'static str, &'static [&'static str]);

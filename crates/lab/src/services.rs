@@ -22,8 +22,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::guarded::{GuardProgram, GuardSpec};
+use crate::kubectl::{kubectl, said};
 use crate::launch::Environment;
-use crate::pods::{kubectl, said};
 use crate::process::RunningProcess;
 use crate::rights::Rights;
 use crate::server::{Published, published};

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use dnslab_settings::Pod;
 use serde_json::{Value, json};
 
-use crate::pods::{LABEL, Owner, PodState, input, said};
+use crate::kubectl::{input, said};
+use crate::pods::{LABEL, Owner, PodState};
 use crate::rights::Rights;
 
 /// Kinds of objects that a manifest may have, as they are written.

@@ -36,7 +36,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 9]> {
 
 fn row(variant: &str, service: &ServicePods, pod: &PodFigures, all: u64) -> [String; 9] {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
-    let share = |part: u64, of: u64| number::percent(part as f64 / of.max(1) as f64, 0);
+    let share = |part: u64, whole: u64| number::percent(part as f64 / whole.max(1) as f64, 0);
     let hits = pod.cache_hits.map(|hits| share(hits, pod.queries));
     [
         variant.to_owned(),

@@ -624,6 +624,8 @@ mod tests {
         ];
         let code = [
             "server.host",
+            "server.manifest",
+            "server.image",
             "server.binary",
             "server.root",
             "server.config",
@@ -637,6 +639,8 @@ mod tests {
             "upstream.binary",
             "upstream.extra",
             "load.hosts",
+            "event.command",
+            "event.until",
             "hosts.program",
             "hosts.context",
             "hosts.image",

@@ -166,9 +166,6 @@ mod tests {
         ] {
             assert_eq!(closest_key(written, keys()).map(|key| key.path), None, "for `{written}`");
         }
-        // Of pods alone there is an image.
-        let image = closest_key("server.image", keys());
-        assert_eq!(image.map(|key| key.path), Some("hosts.image"));
     }
 
     #[test]

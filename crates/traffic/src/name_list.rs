@@ -33,7 +33,8 @@ impl FromStr for NameList {
 
     fn from_str(text: &str) -> Result<Self, NameListError> {
         let names = text.split(',').map(str::trim).map(|part| {
-            let is_name = !part.is_empty() && part.parse::<Name<Vec<u8>>>().is_ok();
+            let is_text = !part.is_empty() && !part.contains(char::is_whitespace);
+            let is_name = is_text && part.parse::<Name<Vec<u8>>>().is_ok();
             is_name.then(|| part.to_owned()).ok_or_else(|| NameListError::Name(part.to_owned()))
         });
         let names: Vec<String> = names.collect::<Result<_, _>>()?;

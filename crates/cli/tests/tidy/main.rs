@@ -172,8 +172,7 @@ fn the_version_is_named_alike() {
         ("templates/gate.yml", format!("default: {version}\n")),
         ("docs/GATE.md", format!("/dnslab/{version}\n")),
         ("kubernetes/README.md", format!("dnslab-{version}-oci.tar")),
-        ("kubernetes/base/load.yaml", format!("dnslab:{version}\n")),
-        ("kubernetes/compare/job.yaml", format!("dnslab:{version}\n")),
+        ("kubernetes/nightly.yaml", format!("dnslab:{version}\n")),
     ] {
         assert!(read(path).contains(&text), "{path} lacks `{}`", text.trim());
     }

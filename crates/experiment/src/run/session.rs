@@ -712,33 +712,31 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
     Ok(())
 }
 
-/// Gives Services of a cluster the addresses that they have there.
+/// Gives Services of a cluster the addresses that they have there, and makes first what has to be there.
 fn take_services(experiment: &mut Experiment, agents: &Agents) -> Result<(), SessionError> {
     for variant in &mut experiment.variants {
-        let address = |place: &ServicePlace| {
-            let service = agents.service(place).map_err(|error| SessionError::Variant {
-                variant: variant.name.clone(),
-                reason: format!("the Service {place}: {error}"),
-            })?;
-            Ok::<_, SessionError>(Host::Address(service.address))
-        };
+        let wrong =
+            |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
         if let Some(plan) = manifests::plan(variant)? {
             let first = variant.load.hosts.as_ref().and_then(|hosts| hosts.0.first());
-            agents.make(&plan, first).map_err(|error| SessionError::Variant {
-                variant: variant.name.clone(),
-                reason: error.to_string(),
-            })?;
+            agents.make(&plan, first).map_err(|error| wrong(error.to_string()))?;
         }
+        let address = |place: &ServicePlace| service_address(place, agents).map_err(wrong);
         let server = variant.server.service.as_ref().map(address).transpose()?;
         let upstream = variant.upstream.service.as_ref().map(address).transpose()?;
-        if let Some(host) = server {
-            variant.server.address.host = host;
+        if let Some(address) = server {
+            variant.server.address.host = Host::Address(address);
         }
-        if let (Some(host), Some(address)) = (upstream, &mut variant.upstream.address) {
-            address.host = host;
+        if let (Some(address), Some(known)) = (upstream, &mut variant.upstream.address) {
+            known.host = Host::Address(address);
         }
     }
     Ok(())
+}
+
+fn service_address(place: &ServicePlace, agents: &Agents) -> Result<IpAddr, String> {
+    let service = agents.service(place);
+    service.map(|service| service.address).map_err(|error| format!("the Service {place}: {error}"))
 }
 
 /// Reaches the hosts that have the load, those that have the servers, and those on which external servers are watched.

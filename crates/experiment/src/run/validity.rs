@@ -6,7 +6,7 @@ use dnslab_analysis::{
 };
 use dnslab_figures::{Answers, ERROR_CODES};
 use dnslab_load::{Expected, LoadResult};
-use dnslab_record::{Cause, InvalidReason, Observation};
+use dnslab_record::{Cause, InvalidReason, Observation, Silence};
 use dnslab_settings::{Queries, RightCodes, Variant};
 use dnslab_traffic::TypeMix;
 use dnslab_wire::rcode;
@@ -44,7 +44,7 @@ pub(super) fn why_invalid(
     if let Some(reason) = slower_than_slices(measured) {
         return Some(reason);
     }
-    if let Some(silence) = fell_silent(run) {
+    if let Some(silence) = fell_silent(run).filter(|silence| !is_of_event(run, silence)) {
         return Some(InvalidReason::FellSilent { silence, cause });
     }
     let limit_ns = u64::try_from(variant.expect.lag_limit.as_nanos()).unwrap_or(u64::MAX);
@@ -97,6 +97,14 @@ pub(super) fn why_invalid(
         let example = result.malformed_example.clone().unwrap_or_default();
         InvalidReason::Malformed { malformed, checked, limit, example }
     })
+}
+
+/// Whether a server may have been silent because of what was done during the load: that is what is measured. One that
+/// stays silent has ended.
+fn is_of_event(run: &Observation<'_>, silence: &Silence) -> bool {
+    let Some(event) = &run.watched.event else { return false };
+    let began_ns = event.at_ns - run.measured.window_start_ns.cast_signed();
+    !silence.is_at_end && silence.from_ns.cast_signed() + 1_000_000_000 >= began_ns
 }
 
 /// Length of the measured window that a variant asks for.

@@ -109,12 +109,12 @@ fn what_is_not_there_is_said() {
     check("encrypton", "did you mean `encryption`?");
     check(
         "xyzzy",
-        "there are `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `kubernetes-forwarding`, `query-log-causes`, `query-logging`, `resolvers`, `scaling`, `transports`, `waiting`",
+        "there are `cluster-dns`, `coredns-restart`, `coredns-sockets`, `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `kubernetes-forwarding`, `ndots`, `node-cache`, `node-cache-restart`, `query-log-causes`, `query-logging`, `resolvers`, `scaling`, `transports`, `waiting`",
     );
     check("no/such.toml", "cannot read the experiment file no/such.toml");
     check(
         "encryption.toml",
-        "by their bare name, there are `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `kubernetes-forwarding`, `query-log-causes`, `query-logging`, `resolvers`, `scaling`, `transports`, `waiting`",
+        "by their bare name, there are `cluster-dns`, `coredns-restart`, `coredns-sockets`, `cost`, `encryption`, `forwarders`, `forwarders-idle`, `forwarding`, `idm`, `kubernetes-forwarding`, `ndots`, `node-cache`, `node-cache-restart`, `query-log-causes`, `query-logging`, `resolvers`, `scaling`, `transports`, `waiting`",
     );
     let error = load("encryption", &["load.clients=0".to_owned()]).unwrap_err();
     assert!(matches!(error, ExperimentError::Invalid { .. }));

@@ -169,9 +169,9 @@ fn fronts() -> impl Strategy<Value = String> {
     });
     let external =
         "server.kind = \"external\"\nserver.address = \"192.0.2.7\"\nserver.insecure = true\n";
-    select(
-        kinds.chain(resolvers).chain(forwarders).chain([external.to_owned()]).collect::<Vec<_>>(),
-    )
+    let with_event = format!("{external}load.duration = \"7d\"\nevent.command = \"true\"\n");
+    let external = [external.to_owned(), with_event];
+    select(kinds.chain(resolvers).chain(forwarders).chain(external).collect::<Vec<_>>())
 }
 
 fn entry(keys: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {
