@@ -60,6 +60,15 @@ impl Namespace {
         self.is_empty_within(Duration::from_secs(20));
     }
 
+    /// The manifest is refused, says this, and leaves nothing.
+    fn check_no_stack(&self, more: &[&str], expected: &str) {
+        let words = ["run", "coredns-restart", "--only", "left-alone"];
+        let done = self.dnslab(&[&words[..], more].concat());
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && said.contains(expected), "no `{expected}` in:\n{said}");
+        self.is_empty_within(Duration::from_secs(30));
+    }
+
     fn start(&self, more: &[&str]) -> Child {
         let words = [
             "run",
@@ -73,6 +82,28 @@ impl Namespace {
         ];
         let mut command = self.command(&[&words[..], &APART, more].concat());
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Servers behind Services and a load on one of them, which is measured.
+    fn start_stack(&self) -> Child {
+        let words = [
+            "run",
+            "coredns-restart",
+            "--only",
+            "left-alone",
+            "--set",
+            "server.image=localhost/coredns:1",
+            "--set",
+            "load.windows=all:0s..30s",
+            "--set",
+            "load.duration=30s",
+        ];
+        let mut command = self.command(&words);
+        let session = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.wait_for_load();
+        let made = kubectl(&["get", "jobs,deployments,services", "-n", self.name, "-o", "name"]);
+        assert_eq!(made.lines().count(), 5, "{made}");
+        session
     }
 
     /// One short run, as the user of this kubeconfig.
@@ -292,33 +323,13 @@ fn a_pod_that_is_killed_voids_its_run_alone() {
 #[test]
 fn whoever_is_interrupted_or_killed_leaves_nothing() {
     let own = Namespace::make("deaths");
-    let words = [
-        "run",
-        "coredns-restart",
-        "--only",
-        "left-alone",
-        "--set",
-        "server.image=localhost/coredns:1",
-        "--set",
-        "load.windows=all:0s..30s",
-        "--set",
-        "load.duration=30s",
-    ];
-    let start = || {
-        let mut command = own.command(&words);
-        let session = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        own.wait_for_load();
-        let made = kubectl(&["get", "jobs,deployments,services", "-n", own.name, "-o", "name"]);
-        assert_eq!(made.lines().count(), 5, "{made}");
-        session
-    };
-    let mut session = start();
+    let mut session = own.start_stack();
     signal(&session, Signal::INT);
     assert_eq!(session.wait().unwrap().code(), Some(130));
     own.is_empty_within(Duration::from_secs(30));
 
     fs::remove_dir_all(own.folder.path().join("results")).unwrap();
-    let mut session = start();
+    let mut session = own.start_stack();
     signal(&session, Signal::KILL);
     session.wait().unwrap();
     // Its pod waits for half a minute for another agent. What was made of the manifest belongs to its Job.
@@ -631,20 +642,13 @@ fn a_cache_of_a_node_that_is_replaced_leaves_its_pods_without_dns() {
 #[test]
 fn a_manifest_that_cannot_be_is_said_and_leaves_nothing() {
     let own = Namespace::make("manifest");
-    let refused = |more: &[&str], expected: &str| {
-        let words = ["run", "coredns-restart", "--only", "left-alone"];
-        let done = own.dnslab(&[&words[..], more].concat());
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(!done.status.success() && said.contains(expected), "no `{expected}` in:\n{said}");
-        own.is_empty_within(Duration::from_secs(30));
-    };
-    refused(&["--set", "server.image=localhost/none:3"], "`server.image`");
-    refused(&["--set", "server.manifest=nothing"], "dnslab has no manifest `nothing`");
+    own.check_no_stack(&["--set", "server.image=localhost/none:3"], "`server.image`");
+    own.check_no_stack(&["--set", "server.manifest=nothing"], "dnslab has no manifest `nothing`");
     let path = own.folder.path().join("wide.yaml");
     fs::write(&path, "apiVersion: v1\nkind: Namespace\nmetadata: {name: wide}\n").unwrap();
     let wide = format!("server.manifest={}", path.display());
-    refused(&["--set", &wide], "of the kind `Namespace`");
-    refused(
+    own.check_no_stack(&["--set", &wide], "of the kind `Namespace`");
+    own.check_no_stack(
         &["--set", "server.image=localhost/coredns:1", "--set", "server.service=none"],
         "services \"none\" not found",
     );

@@ -5,7 +5,6 @@ use std::path::Path;
 use dnslab_agent::StackPlan;
 use dnslab_settings::{ServicePlace, Variant, is_name};
 
-use super::session::SessionError;
 use crate::file::MANIFESTS;
 
 /// Octets of a manifest at most.
@@ -15,12 +14,11 @@ const MAX_SIZE: u64 = 1 << 20;
 ///
 /// # Errors
 /// When its manifest cannot be read.
-pub(super) fn plan(variant: &Variant) -> Result<Option<StackPlan>, SessionError> {
+pub(super) fn plan(variant: &Variant) -> Result<Option<StackPlan>, String> {
     let (Some(service), Some(path)) = (&variant.server.service, &variant.server.manifest) else {
         return Ok(None);
     };
-    let wrong = |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
-    let manifest = text(path).map_err(wrong)?;
+    let manifest = text(path)?;
     let ServicePlace { context, namespace, .. } = service.clone();
     Ok(Some(StackPlan { context, namespace, manifest, image: variant.server.image.clone() }))
 }

@@ -717,7 +717,7 @@ fn take_services(experiment: &mut Experiment, agents: &Agents) -> Result<(), Ses
     for variant in &mut experiment.variants {
         let wrong =
             |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
-        if let Some(plan) = manifests::plan(variant)? {
+        if let Some(plan) = manifests::plan(variant).map_err(wrong)? {
             let first = variant.load.hosts.as_ref().and_then(|hosts| hosts.0.first());
             agents.make(&plan, first).map_err(|error| wrong(error.to_string()))?;
         }

@@ -169,7 +169,7 @@ fn fronts() -> impl Strategy<Value = String> {
     });
     let external =
         "server.kind = \"external\"\nserver.address = \"192.0.2.7\"\nserver.insecure = true\n";
-    let with_event = format!("{external}load.duration = \"7d\"\nevent.command = \"true\"\n");
+    let with_event = format!("{external}load.duration = \"604800s\"\nevent.command = \"true\"\n");
     let external = [external.to_owned(), with_event];
     select(kinds.chain(resolvers).chain(forwarders).chain(external).collect::<Vec<_>>())
 }
