@@ -71,7 +71,7 @@ fn what_could_not_be_done_fails_its_run() {
     }
     for (event, said) in [
         ("event.command = \"true\"\nevent.at = \"4s\"", "the load is over by then"),
-        ("event.command = \" \"", "names no program"),
+        ("event.command = \" \"", "`event.command` is empty"),
         ("event.until = \"true\"", "nothing is done during the load"),
     ] {
         room.experiment(&experiment(&bind, event));

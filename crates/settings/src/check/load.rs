@@ -320,16 +320,6 @@ impl Check<'_> {
                 "let it be done earlier, or lengthen `load.duration`",
             );
         }
-        let words = [("`event.command`", &event.command), ("`event.until`", &event.until)];
-        for (key, field) in words {
-            if field.value.as_ref().is_some_and(|text| text.trim().is_empty()) {
-                self.problem(
-                    format!("{key} names no program"),
-                    [field.mark("nothing")],
-                    "write for example \"rndc reload\"",
-                );
-            }
-        }
     }
 
     /// Time windows are parts of the measured window.
