@@ -162,22 +162,36 @@ impl Agents {
     }
 
     /// Makes what has to be in a cluster, if it is not there or belongs to a pod of the load that is lost. It goes with the
-    /// pod of this host, if that is one.
+    /// pod of this host of the load.
     ///
     /// # Errors
-    /// When it cannot be made, or its pods do not come to run.
+    /// When that is no pod of the same namespace, it cannot be made, or its pods do not come to run.
     pub fn make(&self, plan: &StackPlan, load: Option<&HostPlace>) -> io::Result<()> {
-        let owner = match load {
-            Some(host) => self.link(host).map_err(io::Error::other)?.job(),
-            None => None,
+        let StackPlan { context, namespace, manifest, image } = plan;
+        let load = load.filter(|host| {
+            let pod = host.pod.as_deref();
+            pod.is_some_and(|pod| (&pod.context, &pod.namespace) == (context, namespace))
+        });
+        let Some(load) = load else {
+            let message = "what a manifest makes is gone with a pod of the load, so that needs one in the same \
+                           namespace\n  hint:    let the first of `load.hosts` be at = \"kubernetes\" there";
+            return Err(io::Error::other(message));
         };
+        let owner = self.link(load).map_err(io::Error::other)?.job();
         let mut clusters = self.clusters();
         if clusters.stacks.get(plan).is_some_and(|stack| stack.owner == owner) {
             return Ok(());
         }
+        let is_beside = |other: &StackPlan| {
+            other != plan && (&other.context, &other.namespace) == (context, namespace)
+        };
+        if clusters.stacks.keys().any(is_beside) {
+            let message = "another variant has another `server.manifest` or `server.image` in this namespace\n  hint:    \
+                           make one experiment of each, or one manifest with a Service for each";
+            return Err(io::Error::other(message));
+        }
         clusters.stacks.remove(plan);
         clusters.services.clear();
-        let StackPlan { context, namespace, manifest, image } = plan;
         let pod = Pod { context: context.clone(), namespace: namespace.clone(), ..Pod::default() };
         let stack = Stack::make(&pod, (manifest, image.as_deref()), owner)?;
         clusters.stacks.insert(plan.clone(), stack);

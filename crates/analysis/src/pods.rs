@@ -69,7 +69,9 @@ impl ServicePods {
         let counted: Vec<u64> =
             series.pods.iter().map(|pod| pod.counted(counter::QUERIES)).collect();
         let all: u64 = counted.iter().sum();
-        if let Some(most) = counted.iter().max().filter(|_| all > 0) {
+        // One that nobody could read may have had most.
+        let are_read = series.pods.iter().all(|pod| pod.samples.len() > 1);
+        if let Some(most) = counted.iter().max().filter(|_| all > 0 && are_read) {
             let share = *most as f64 / all as f64;
             let [least, greatest] = self.busiest.unwrap_or([share, share]);
             self.busiest = Some([least.min(share), greatest.max(share)]);

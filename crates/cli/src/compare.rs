@@ -57,16 +57,25 @@ fn last_of(path: &Path) -> PathBuf {
     all_in(path).pop().unwrap_or_else(|| path.to_owned())
 }
 
-/// The results directories in a folder that is none itself, the oldest first: their names begin with their time.
+/// The results directories in a folder that is none itself, the oldest first: their names begin with their time. They have
+/// all runs of their plans, and the experiment of the newest one.
 fn all_in(path: &Path) -> Vec<PathBuf> {
     if ResultsDirectory::open(path).is_ok() {
         return Vec::new();
     }
     let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut all: Vec<PathBuf> =
-        entries.filter(|path| ResultsDirectory::open(path).is_ok()).collect();
+    let mut all: Vec<(PathBuf, String)> = entries.filter_map(whole).collect();
     all.sort();
-    all
+    let last = all.last().map(|(_, name)| name.clone());
+    all.into_iter().filter(|(_, name)| Some(name) == last.as_ref()).map(|(path, _)| path).collect()
+}
+
+/// A results directory that has all of its runs, with the name of its experiment.
+fn whole(path: PathBuf) -> Option<(PathBuf, String)> {
+    let results = ResultsDirectory::open(&path).ok()?;
+    let session = results.session().ok()?;
+    let is_whole = results.runs().is_ok_and(|runs| runs.len() == session.plan.len());
+    is_whole.then_some((path, session.name))
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {

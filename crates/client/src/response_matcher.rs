@@ -273,7 +273,7 @@ impl<'a> ResponseMatcher<'a> {
             return;
         }
         if let Some(candidates) = &self.candidates
-            && leaves_name_open(rcode, response.answers)
+            && leaves_name_open(rcode)
             && let Some(query) = candidates.after(entry.query)
         {
             // Another query, with attempts of its own, for the name that has been due since then.
@@ -528,9 +528,10 @@ fn is_failure(rcode: u16) -> bool {
     matches!(rcode, rcode::SERVFAIL | rcode::NOTIMP | rcode::REFUSED)
 }
 
-/// glibc goes on to the next name of its search list after NXDOMAIN, no data, and SERVFAIL (`__res_context_search`).
-fn leaves_name_open(rcode: u16, answers: u16) -> bool {
-    matches!(rcode, rcode::NXDOMAIN | rcode::SERVFAIL) || rcode == rcode::NOERROR && answers == 0
+/// glibc goes on to the next name of its search list after NXDOMAIN and SERVFAIL (`__res_context_search`). A name that
+/// exists without this type most likely has the other one that getaddrinfo(3) asks for beside it, which ends the search.
+fn leaves_name_open(rcode: u16) -> bool {
+    matches!(rcode, rcode::NXDOMAIN | rcode::SERVFAIL)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,7 @@ pub struct EventPlan {
 #[derive(Debug)]
 pub struct PlannedEvent {
     plan: EventPlan,
+    /// Without it, what goes on is ended at once.
     stop: mpsc::Sender<()>,
     thread: io::Result<JoinHandle<Result<(Instant, Instant), String>>>,
 }
@@ -64,7 +65,9 @@ impl PlannedEvent {
         // It waits no longer for its time, if that has not come.
         self.stop.send(()).ok();
         let thread = self.thread.map_err(|error| error.to_string())?;
-        let (at, ended) = thread.join().map_err(|_| "its thread has ended".to_owned())??;
+        let ended = thread.join().map_err(|_| "its thread has ended".to_owned());
+        drop(self.stop);
+        let (at, ended) = ended??;
         let (at_ns, ended_ns) = (signed_ns(at, origin), signed_ns(ended, origin));
         Ok(EventFacts { command: self.plan.command, at_ns, ended_ns })
     }
@@ -108,10 +111,13 @@ impl EventPlan {
             if let Some(report) = process.exited() {
                 break report;
             }
-            if stopped.try_recv().is_ok() {
-                *end = Some(Instant::now() + ENDS_WITHIN);
+            match stopped.try_recv() {
+                Ok(()) => *end = Some(Instant::now() + ENDS_WITHIN),
+                Err(TryRecvError::Empty) => {}
+                // Nobody waits for it.
+                Err(TryRecvError::Disconnected) => *end = Some(Instant::now()),
             }
-            if end.is_some_and(|end| Instant::now() > end) {
+            if end.is_some_and(|end| Instant::now() >= end) {
                 process.stop(GRACE);
                 return Err(format!("`{line}` does not end"));
             }

@@ -1,6 +1,7 @@
 //! What is said to kubectl(1), which knows the cluster, and what it says. No word of it reaches a shell.
 
 use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Output, Stdio};
 
 use dnslab_settings::Pod;
@@ -18,7 +19,8 @@ pub(crate) fn kubectl(pod: &Pod) -> Vec<String> {
 pub(crate) fn begin(pod: &Pod, words: &[&str], input: Stdio) -> io::Result<Child> {
     let line = kubectl(pod);
     let mut command = Command::new(&line[0]);
-    command.args(&line[1..]).args(words);
+    // Ctrl-C at the terminal is for whoever has started it: what it has begun is to be ended.
+    command.args(&line[1..]).args(words).process_group(0);
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(none)
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_record::{
     CounterSample, CounterSeries, CpuLimit, EndpointChange, PodSample, PodSeries, ResourceSample,
@@ -36,13 +36,22 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Octets of an answer at most: the metrics of a kubelet with 250 pods have some 3 MB.
-const MAX_ANSWER: u64 = 64 << 20;
+const MAX_ANSWER: usize = 64 << 20;
 
 /// Between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where CoreDNS publishes its metrics, unless a port of the Service is named `metrics`.
 const METRICS_PORT: u64 = 9_153;
+
+/// Pods that are read at once.
+const AT_ONCE: usize = 16;
+
+/// For a pod that does not say how many CPUs its server uses: so many that none is taken for full.
+const UNKNOWN_CPUS: usize = 1_024;
+
+/// Samples of a pod that are kept, at most.
+const MAX_SAMPLES: usize = 600;
 
 /// Pods that are watched, at most.
 const MAX_PODS: usize = 256;
@@ -111,9 +120,17 @@ impl Api {
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
         write!(socket, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-        let mut octets = Vec::new();
-        socket.take(MAX_ANSWER).read_to_end(&mut octets)?;
-        Ok(String::from_utf8_lossy(&octets).into_owned())
+        let end = Instant::now() + PATIENCE;
+        let (mut octets, mut part) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            match socket.read(&mut part)? {
+                0 => return Ok(String::from_utf8_lossy(&octets).into_owned()),
+                length => octets.extend_from_slice(&part[..length]),
+            }
+            if octets.len() > MAX_ANSWER || Instant::now() > end {
+                return Err(io::Error::other("the answer does not end"));
+            }
+        }
     }
 }
 
@@ -216,6 +233,31 @@ impl Service {
         let path =
             format!("/api/v1/namespaces/{namespace}/pods/{pod}:{metrics_port}/proxy/metrics");
         published(&self.api.get(&path)?)
+    }
+
+    /// What pods publish now, each with the instant at which it was read. They are asked side by side: one that is not
+    /// reached takes as long as nobody waits for the others.
+    fn all_published<'a>(
+        &self,
+        pods: impl Iterator<Item = &'a String>,
+    ) -> Vec<(String, Instant, Result<Published, String>)> {
+        let one = |pod: &str| {
+            let asked = Instant::now();
+            let read = self.published(pod);
+            (pod.to_owned(), asked + asked.elapsed() / 2, read)
+        };
+        let names: Vec<&String> = pods.collect();
+        let mut all = Vec::new();
+        for some in names.chunks(AT_ONCE) {
+            thread::scope(|scope| {
+                let reading = some.iter().filter_map(|&pod| {
+                    thread::Builder::new().spawn_scoped(scope, move || one(pod)).ok()
+                });
+                let reading: Vec<_> = reading.collect();
+                all.extend(reading.into_iter().filter_map(|reading| reading.join().ok()));
+            });
+        }
+        all
     }
 
     /// The quotas that the kubelets of some nodes tell of, of the containers of pods.
@@ -373,7 +415,58 @@ struct PodReadings {
     node: String,
     address: String,
     readings: Vec<Reading>,
+    /// What it has used and counted since its first reading, or since it began, if that was later.
+    sum: Published,
     cpu_limit: Option<CpuLimit>,
+}
+
+impl PodReadings {
+    /// Takes a reading. A process that began after the watch, which did at `begun` (seconds since 1970), had nothing
+    /// before.
+    fn take(&mut self, reading: Reading, begun: u64) {
+        let (_, now) = &reading;
+        let before = match self.readings.last() {
+            Some((_, last)) if now.started == last.started && now.cpu_ns >= last.cpu_ns => {
+                Some(last.clone())
+            }
+            Some(_) => None,
+            None if now.started > begun => None,
+            None => Some(now.clone()),
+        };
+        let before = before.unwrap_or_default();
+        if self.readings.is_empty() && now.started > begun {
+            self.readings
+                .push((reading.0, Published { started: now.started, ..Published::default() }));
+        }
+        self.sum.cpu_ns += now.cpu_ns.saturating_sub(before.cpu_ns);
+        for (name, count) in &now.counts {
+            let before = before.counts.get(name).copied().unwrap_or(0);
+            *self.sum.counts.entry(name.clone()).or_default() += count.saturating_sub(before);
+        }
+        self.readings.push(reading);
+    }
+}
+
+/// Every so manieth of the samples, with those at both ends of each change of the process.
+fn thinned(samples: Vec<PodSample>) -> Vec<PodSample> {
+    let every = samples.len().div_ceil(MAX_SAMPLES).max(1);
+    let falls = |one: usize| {
+        let [before, after] = [samples.get(one), samples.get(one + 1)];
+        before.zip(after).is_some_and(|(before, after)| after.cpu_ns < before.cpu_ns)
+    };
+    let last = samples.len().saturating_sub(1);
+    let is_kept = |place: usize| {
+        place.is_multiple_of(every)
+            || place == last
+            || falls(place)
+            || place.checked_sub(1).is_some_and(&falls)
+    };
+    let kept = (0..samples.len()).filter(|place| is_kept(*place));
+    kept.map(|place| samples[place].clone()).collect()
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// What was read of a Service.
@@ -389,6 +482,8 @@ struct Readings {
     sums: Vec<(Instant, Published)>,
     /// CPUs that the servers of the first reading run code on at one time.
     cpus: usize,
+    /// When the first reading began, seconds since 1970 in UTC.
+    begun: Option<u64>,
 }
 
 impl Readings {
@@ -404,26 +499,24 @@ impl Readings {
             self.changes.push((Instant::now(), less(&now, &before), less(&before, &now)));
         }
         let is_first = self.sums.is_empty();
+        let begun = *self.begun.get_or_insert_with(unix_seconds);
         // One that has left is read as long as it is there: it answers what came to it before.
         for (name, endpoint) in endpoints {
             let pod = self.pods.entry(name).or_default();
             (pod.node, pod.address) = (endpoint.node, endpoint.address);
         }
         let mut failed = Vec::new();
-        for (name, pod) in &mut self.pods {
-            let asked = Instant::now();
-            match service.published(name) {
+        for (name, at, read) in service.all_published(self.pods.keys()) {
+            let Some(pod) = self.pods.get_mut(&name) else { continue };
+            match read {
                 Ok(published) => {
-                    if pod.readings.is_empty() && !is_first {
-                        // What it had before it was seen, it had not.
-                        pod.readings.push((asked, Published::default()));
-                    }
                     if is_first {
-                        self.cpus += published.threads.unwrap_or(1) as usize;
+                        self.cpus +=
+                            published.threads.map_or(UNKNOWN_CPUS, |threads| threads as usize);
                     }
-                    pod.readings.push((asked + asked.elapsed() / 2, published));
+                    pod.take((at, published), begun);
                 }
-                Err(why) if now.contains(name) => {
+                Err(why) if now.contains(&name) => {
                     failed.push(format!("what {name} publishes: {why}"))
                 }
                 Err(_) => {}
@@ -443,13 +536,9 @@ impl Readings {
     fn sum(&self) -> Published {
         let mut sum = Published::default();
         for (name, pod) in &self.pods {
-            let pairs = pod.readings.iter().zip(pod.readings.iter().skip(1));
-            for ((_, before), (_, after)) in pairs {
-                sum.cpu_ns += grown(before.cpu_ns, after.cpu_ns);
-                for (name, count) in &after.counts {
-                    let before = before.counts.get(name).copied().unwrap_or(0);
-                    *sum.counts.entry(name.clone()).or_default() += grown(before, *count);
-                }
+            sum.cpu_ns += pod.sum.cpu_ns;
+            for (name, count) in &pod.sum.counts {
+                *sum.counts.entry(name.clone()).or_default() += count;
             }
             if self.ready.as_ref().is_some_and(|ready| ready.contains(name)) {
                 sum.memory_octets += pod.readings.last().map_or(0, |(_, last)| last.memory_octets);
@@ -523,8 +612,9 @@ impl Readings {
                 memory_octets: published.memory_octets,
                 counts: published.counts,
             });
+            let samples = thinned(samples.collect());
             let (node, address, cpu_limit) = (pod.node, pod.address, pod.cpu_limit);
-            PodSeries { name, node, address, samples: samples.collect(), cpu_limit }
+            PodSeries { name, node, address, samples, cpu_limit }
         });
         let changes = changes.into_iter().map(|(instant, came, left)| EndpointChange {
             at_ns: at(instant),
@@ -535,11 +625,6 @@ impl Readings {
             ServiceSeries { name, pods: pods.collect(), changes: changes.collect(), unseen };
         SeenService { resources, counters, series }
     }
-}
-
-/// By how much a figure grew. A server that starts anew begins at 0.
-fn grown(before: u64, after: u64) -> u64 {
-    after.checked_sub(before).unwrap_or(after)
 }
 
 #[cfg(test)]
@@ -591,21 +676,35 @@ mod tests {
         assert_eq!(read, [Some(2.0), Some(0.5), Some(0.5), None]);
     }
 
+    fn reading(started: u64, cpu_ns: u64, queries: u64) -> Reading {
+        let counts = [("queries".to_owned(), queries)].into();
+        (Instant::now(), Published { started, cpu_ns, counts, memory_octets: 5, threads: None })
+    }
+
     #[test]
-    fn a_pod_that_starts_anew_loses_nothing() {
-        let now = Instant::now();
-        let reading = |cpu_ns, queries| {
-            let counts = [("queries".to_owned(), queries)].into();
-            (now, Published { cpu_ns, counts, memory_octets: 5, threads: None })
+    fn what_a_pod_had_before_the_watch_is_none_of_it() {
+        let sum = |readings: &[Reading]| {
+            let mut pod = PodReadings::default();
+            readings.iter().for_each(|reading| pod.take(reading.clone(), 1_000));
+            (pod.sum.cpu_ns, pod.sum.counts["queries"])
         };
+        // It ran before, and starts anew in the middle.
+        assert_eq!(sum(&[reading(5, 10, 100), reading(5, 12, 104)]), (2, 4));
+        assert_eq!(sum(&[reading(5, 10, 100), reading(1_010, 4, 7), reading(1_010, 6, 9)]), (6, 9));
+        // It was not ready at first.
+        assert_eq!(sum(&[reading(5, 900, 9_000), reading(5, 901, 9_001)]), (1, 1));
+        // It began after the watch.
+        assert_eq!(sum(&[reading(1_005, 3, 2), reading(1_005, 4, 5)]), (4, 5));
+    }
+
+    #[test]
+    fn memory_is_that_of_pods_that_are_ready() {
         let mut readings = Readings::default();
-        let pod = |all: Vec<Reading>| PodReadings { readings: all, ..PodReadings::default() };
-        readings
-            .pods
-            .insert("a".to_owned(), pod(vec![reading(10, 100), reading(4, 7), reading(6, 9)]));
-        readings.pods.insert("b".to_owned(), pod(vec![reading(1, 1), reading(3, 4)]));
+        for name in ["a", "b"] {
+            let pod = readings.pods.entry(name.to_owned()).or_default();
+            pod.take(reading(1, 1, 1), 1_000);
+        }
         readings.ready = Some(["b".to_owned()].into());
-        let sum = readings.sum();
-        assert_eq!((sum.cpu_ns, sum.counts["queries"], sum.memory_octets), (6 + 2, 9 + 3, 5));
+        assert_eq!((readings.sum().cpu_ns, readings.sum().memory_octets), (0, 5));
     }
 }

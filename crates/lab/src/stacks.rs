@@ -16,7 +16,7 @@ use crate::pods::{LABEL, Owner, PodState};
 use crate::rights::Rights;
 
 /// Kinds of objects that a manifest may have, as they are written.
-const KINDS: [&str; 5] = ["ConfigMap", "Service", "ServiceAccount", "Deployment", "DaemonSet"];
+const KINDS: [&str; 4] = ["ConfigMap", "Service", "Deployment", "DaemonSet"];
 
 /// Those that have pods.
 const ROLLED_OUT: [&str; 2] = ["Deployment", "DaemonSet"];

@@ -1,5 +1,6 @@
 //! One load of a run, with all that was seen of it.
 
+use crate::counter::QUERIES;
 use crate::load::{LoadFacts, LoadHost};
 use crate::measured::Measured;
 use crate::resources::ResourceSeries;
@@ -76,7 +77,19 @@ impl Observation<'_> {
             return None;
         }
         let cpu_ns = self.watched.resources.cpu_ns(self.measured.window())?;
-        self.for_each_answer(cpu_ns)
+        self.for_each_answer((cpu_ns as f64 * self.own_share()?).round() as u64)
+    }
+
+    /// The share that this load had of the queries that the server counted over the measured window, in [0, 1]: the pods
+    /// of a Service have other clients, too. 1 of other servers; `None` where that is not known.
+    fn own_share(&self) -> Option<f64> {
+        if self.watched.service.is_none() {
+            return Some(1.0);
+        }
+        let window = self.measured.window();
+        let counters = self.watched.counters.as_ref()?;
+        let counted = counters.growth_in(QUERIES, window, window.to_ns)?;
+        (counted > 0.0).then(|| (self.measured.sent_in_window as f64 / counted).min(1.0))
     }
 
     /// As [`Observation::server_cpu_per_query_ns`], with the servers behind it ([`Watched::behind`]). `None` if one of

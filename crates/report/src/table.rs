@@ -273,7 +273,7 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
                  cookie that the server asked for, or because the server had not processed \
                  them or refused early data. Each \
                  counts once, with the time since it was due.";
-    let searched = "queries were for the next name of a search list, because the one before did not exist. The latency is \
+    let searched = "queries were for the next name of a search list, because the one before did not exist or failed. The latency is \
                     that of the name: from when it was due to the last of its answers.";
     let silent = "further attempts were made because no answer had come in time.";
     let failed = "further attempts were made because the answer was SERVFAIL, NOTIMP or REFUSED, or the \

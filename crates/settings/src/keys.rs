@@ -622,11 +622,11 @@ settings! {
             flag("http-path", "PATH"), under(TLS_AND_HTTP);
         /// Query file in the format of dnsperf: a name and a type on each line
         queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE"), when(&[NOT_REPLAYED]);
-        /// Names that are asked for, with commas, each for each of `load.types`
+        /// Names that are asked for, with commas, each for each of `load.types` as often as for the others
         names: Option<NameList> = None, absent("the names of the zone"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Search list of the clients (resolv.conf(5)): domains, with commas. A client asks for a name of `load.names` in one
-        /// domain after the other until it exists, as glibc does, and the time of all these queries is that of the name. A name
-        /// that ends with a dot is asked for as it stands
+        /// domain after the other until one exists, as glibc does after NXDOMAIN and SERVFAIL, and the time of all these queries
+        /// is that of the name. A time-out ends it. A name that ends with a dot is asked for as it stands
         search: Option<NameList> = None, absent("none"), when(&[OF_NAMES]);
         /// Names with fewer dots are sought in the search list first, others as they stand first; in pods of a cluster it is 5
         ndots: u32 = 1, count(0, 15), when(&[OF_NAMES]);

@@ -628,11 +628,11 @@ impl Prepared<'_> {
             return Applied { result, watched, unwatched, fault, profile: None };
         };
         let (origin, window) = (*origin, measured.window());
+        // An interrupt ends the load before its time, and what is done in it at once.
+        let event = event.filter(|_| result.as_ref().is_ok_and(|result| !result.cut_short));
         let event = event.map(|event| event.finish(origin)).transpose();
         let event = event.unwrap_or_else(|reason| {
-            // An interrupt ends the load before its time.
-            let is_whole = result.as_ref().is_ok_and(|result| !result.cut_short);
-            fault = fault.take().or(is_whole.then_some(Fault::Event { reason }));
+            fault = fault.take().or(Some(Fault::Event { reason }));
             None
         });
         let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
@@ -647,7 +647,7 @@ impl Prepared<'_> {
         let seen = service.map(|service| service.finish(origin));
         let (resources, counted, service) = match seen {
             Some(SeenService { resources, counters, series }) => {
-                unwatched = series.unseen.last().cloned();
+                unwatched = series.unseen.first().cloned();
                 (resources, Some(counters), Some(series))
             }
             None => (resources, None, None),

@@ -12,6 +12,8 @@ pub(crate) struct Published {
     pub(crate) cpu_ns: u64,
     /// Resident memory of its process, octets.
     pub(crate) memory_octets: u64,
+    /// When its process began, seconds since 1970 in UTC, rounded; 0 if it does not say.
+    pub(crate) started: u64,
     /// Threads that run its code at one time, if it says so.
     pub(crate) threads: Option<u64>,
     /// What it counted, by the common names.
@@ -20,6 +22,10 @@ pub(crate) struct Published {
 
 /// Reads a page of metrics. Fails with half a sentence if nothing of a DNS server is on it.
 pub(crate) fn published(page: &str) -> Result<Published, String> {
+    // What was cut in the middle has other sums.
+    if !page.ends_with('\n') {
+        return Err("its metrics end in the middle of a line".to_owned());
+    }
     let metrics = Metrics::new(page);
     let (cpu_ns, counts) =
         (metrics.sum_of_seconds_ns("process_cpu_seconds_total"), read_metrics(&metrics));
@@ -31,6 +37,7 @@ pub(crate) fn published(page: &str) -> Result<Published, String> {
     Ok(Published {
         cpu_ns: cpu_ns.unwrap_or(0),
         memory_octets: metrics.sum("process_resident_memory_bytes", &[]).unwrap_or(0),
+        started: metrics.sum("process_start_time_seconds", &[]).unwrap_or(0),
         threads: metrics.sum("go_sched_gomaxprocs_threads", &[]),
         counts,
     })

@@ -30,6 +30,13 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
+    html.push_str("</tbody>\n</table>\n</div>\n");
+    let services = page.summary.variants.iter().filter_map(|variant| variant.pods.as_ref());
+    let mut unseen: Vec<&String> = services.flat_map(|service| &service.unseen).collect();
+    unseen.dedup();
+    for why in unseen {
+        let _ = writeln!(html, "<p class=\"hint\">Not seen: {}</p>", escape(why));
+    }
+    html.push_str("</details>\n</section>\n");
     html
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use dnslab_traffic::population::Population;
-use dnslab_traffic::{Connect, Rate, TimeWindows, TransportMix, Truncated};
+use dnslab_traffic::{Connect, NameList, Rate, TimeWindows, TransportMix, Truncated};
 use dnslab_wire::units::duration::write as write_duration;
 use dnslab_wire::units::{number, share};
 use dnslab_wire::{Method, Transport};
@@ -318,6 +318,31 @@ impl Check<'_> {
                 ),
                 [event.at.mark("after the load"), load.duration.mark("the measured window")],
                 "let it be done earlier, or lengthen `load.duration`",
+            );
+        }
+    }
+
+    /// The names of a search list are names, and their answers are not compared.
+    pub(super) fn search(&mut self, draft: &mut VariantDraft) {
+        let VariantDraft { load, compare, .. } = draft;
+        let (Some(names), Some(_)) = (load.names.value.clone(), &load.search.value) else { return };
+        if let Some(search) = load.checked().search_list() {
+            let candidates = names.0.iter().flat_map(|name| search.candidates(name));
+            if let Some(long) =
+                candidates.into_iter().find(|name| name.parse::<NameList>().is_err())
+            {
+                self.problem(
+                    format!("`{}` can be no domain name", shown(&long)),
+                    [load.search.mark("sought in these domains"), load.names.mark("names")],
+                    "a name has at most 255 octets, and no empty label",
+                );
+            }
+        }
+        if compare.answers.value {
+            self.problem(
+                "answers are compared query by query, and a client with a search list asks what the answers tell it to",
+                [compare.answers.mark("compared"), load.search.mark("a search list")],
+                "remove one of them",
             );
         }
     }

@@ -241,6 +241,7 @@ impl Check<'_> {
                 self.load(draft);
                 self.chain(draft);
                 self.event(draft);
+                self.search(draft);
                 self.compared_with(draft, &document);
                 draft.checked()
             })

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::installed;
 use crate::run::error::QueriesError;
+use crate::run::manifests;
 
 /// Facts of the host that a figure depends on and that do not change by themselves. Other facts of
 /// [`dnslab_lab::host::facts`] change (steal since the start, limits of the shell) or depend on the machine's
@@ -60,6 +61,15 @@ pub(super) fn inputs(
                 for file in own.files() {
                     note(&mut facts, "file of a configuration", &file.from)?;
                 }
+            }
+        }
+        if let (Some(path), Some(plan)) =
+            (&variant.server.manifest, manifests::plan(variant).ok().flatten())
+        {
+            let name = format!("manifest {}", path.display());
+            if facts.iter().all(|fact| fact.name != name) {
+                let value = digest_of(Sha256::new_with_prefix(plan.manifest));
+                facts.push(Fact { name, value });
             }
         }
         if let Some(path) = &variant.load.queries {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
 use dnslab_record::{CaseId, Compared, SkippedVariant};
-use dnslab_settings::{Alternate, Experiment, Variant};
+use dnslab_settings::{Alternate, Event, Experiment, Variant};
 
 use crate::run::error::NoSlicesError;
 use crate::run::testbed::has_hosts;
@@ -124,6 +124,7 @@ pub(crate) fn tried(variant: &Variant) -> Variant {
     let mut short = variant.clone();
     short.load.duration = short.load.duration.min(TRIAL);
     short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
+    short.event = Event::default();
     short
 }
 
