@@ -305,16 +305,9 @@ fn a_pod_that_is_killed_voids_its_run_alone() {
     let own = Namespace::make("killed");
     let mut session = own.start(&["--set", "repeat.runs=2"]);
     own.wait_for_load();
-    kubectl(&[
-        "delete",
-        "pods",
-        "-l",
-        "dnslab/host=load",
-        "-n",
-        own.name,
-        "--grace-period=0",
-        "--force",
-    ]);
+    // That of the server: the one that is made in its place has another address.
+    let now = ["--grace-period=0", "--force"];
+    kubectl(&[&["delete", "pods", "-l", "dnslab/host=server", "-n", own.name][..], &now].concat());
     session.wait().unwrap();
     assert_eq!(own.valid_of_all(), (1, 2));
     own.is_empty_within(Duration::from_secs(20));

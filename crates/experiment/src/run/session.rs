@@ -280,7 +280,8 @@ impl Session {
         let alternation = rounds::alternation(&experiment, &skipped)?;
         let plan = Plan::new(&experiment, &skipped);
         let taken = ask_first(&mut experiment, &plan, &mut lists, &agents)?;
-        take_addresses(&mut experiment, &agents)?;
+        // Those that are found hold for this session, and not for one that resumes it.
+        take_addresses(&mut experiment.clone(), &agents)?;
         let mut facts = dnslab_record::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -329,6 +330,7 @@ impl Session {
             results.write_session(&facts)?;
         }
         results.write_experiment(&experiment.to_toml())?;
+        take_addresses(&mut experiment, &agents)?;
         let lists = RefCell::new(lists);
         let slices = Cell::new(experiment.slices());
         let guard = options.guard;
@@ -400,6 +402,7 @@ impl Session {
         let remaining = session.remaining()?;
         let lists = session.lists.get_mut();
         session.taken = ask_first(&mut session.experiment, &remaining, lists, &session.agents)?;
+        take_addresses(&mut session.experiment, &session.agents)?;
         Ok(session)
     }
 
@@ -530,6 +533,7 @@ impl Session {
             }
             self.reach_again(&round)?;
             take_services(&mut self.experiment, &self.agents)?;
+            take_addresses(&mut self.experiment, &self.agents)?;
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
             let mut end = None;
@@ -699,7 +703,9 @@ fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
 fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), SessionError> {
     for variant in &mut experiment.variants {
         let Some(host) = &variant.server.host else { continue };
-        if variant.target().is_some() || !variant.server.address.ip().is_loopback() {
+        // A pod that is made again has another address.
+        let is_to_be_found = variant.server.address.ip().is_loopback() || host.pod.is_some();
+        if variant.target().is_some() || !is_to_be_found {
             continue;
         }
         let wrong =
