@@ -239,6 +239,9 @@ fn row(key: &str) -> Shows {
             let message = Message::from_octets(&seen.message).unwrap();
             message.sole_question().unwrap().qtype() == Rtype::AAAA
         }),
+        "load.names" | "load.search" | "load.ndots" => {
+            Nothing("the first query is for the first of the names, as for that of a file")
+        }
         "load.popular_names" => Nothing("only an upstream that is started knows these names"),
         "load.tls_versions" => InHello(&["--tls-versions", "1.2"], |hello| {
             hello.versions.iter().all(|version| *version < 0x0304)

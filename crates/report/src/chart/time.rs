@@ -62,6 +62,11 @@ impl Timeline {
         TimeChart::ALL.into_iter().filter(has).collect()
     }
 
+    /// Something was done during the loads.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(crate) fn has_cores(&self) -> bool {
         self.series.iter().any(|series| !series.cores.is_empty())
     }

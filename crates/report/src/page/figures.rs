@@ -191,9 +191,14 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         push_place(&mut html, "percentiles", "full large", title, &percentiles);
     }
     if !over_time.is_empty() {
-        html.push_str(
+        let events = match charts.timeline().has_events() {
+            true => " So is the time in which something was done.",
+            false => "",
+        };
+        let _ = writeln!(
+            html,
             "<div class=\"time\"><h3>Over time</h3><span id=\"width\" hidden></span>\
-             <p class=\"hint\">Seconds since the measured window began; the warm-up is shaded.</p></div>\n",
+             <p class=\"hint\">Seconds since the measured window began; the warm-up is shaded.{events}</p></div>",
         );
     }
     let grouped = page.grouping.is_grouped();
