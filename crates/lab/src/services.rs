@@ -450,19 +450,17 @@ impl PodReadings {
 /// Every so manieth of the samples, with those at both ends of each change of the process.
 fn thinned(samples: Vec<PodSample>) -> Vec<PodSample> {
     let every = samples.len().div_ceil(MAX_SAMPLES).max(1);
-    let falls = |one: usize| {
-        let [before, after] = [samples.get(one), samples.get(one + 1)];
-        before.zip(after).is_some_and(|(before, after)| after.cpu_ns < before.cpu_ns)
-    };
     let last = samples.len().saturating_sub(1);
-    let is_kept = |place: usize| {
-        place.is_multiple_of(every)
-            || place == last
-            || falls(place)
-            || place.checked_sub(1).is_some_and(&falls)
-    };
-    let kept = (0..samples.len()).filter(|place| is_kept(*place));
-    kept.map(|place| samples[place].clone()).collect()
+    let mut kept = Vec::new();
+    for (place, sample) in samples.iter().enumerate() {
+        let falls = |next: Option<&PodSample>| next.is_some_and(|next| next.cpu_ns < sample.cpu_ns);
+        let before = place.checked_sub(1).map(|before| &samples[before]);
+        let is_new = before.is_some_and(|before| sample.cpu_ns < before.cpu_ns);
+        if place.is_multiple_of(every) || place == last || is_new || falls(samples.get(place + 1)) {
+            kept.push(sample.clone());
+        }
+    }
+    kept
 }
 
 fn unix_seconds() -> u64 {
