@@ -208,14 +208,6 @@ impl Service {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// Names of the pods that are ready behind it.
-    ///
-    /// # Errors
-    /// When the API server does not say so.
-    pub fn pods(&self) -> Result<Vec<String>, String> {
-        Ok(self.endpoints()?.into_keys().collect())
-    }
-
     /// The pods that are ready behind it, by name.
     fn endpoints(&self) -> Result<BTreeMap<String, Endpoint>, String> {
         let Self { namespace, name, .. } = self;

@@ -46,6 +46,7 @@ mod measured;
 mod metric;
 mod objective;
 mod observation;
+mod omitted;
 mod path;
 mod quantiles;
 mod resources;

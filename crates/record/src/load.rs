@@ -138,7 +138,7 @@ pub struct LoadFacts {
     /// Simulated clients, each with its own socket.
     pub clients: u32,
     /// Sockets that they may have at one time; 0 in records that do not have it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::omitted::is_zero")]
     pub sockets: u64,
     /// Closed or open loop.
     pub mode: LoadMode,
@@ -274,9 +274,4 @@ impl LoadFacts {
             LoadMode::Open { .. } => None,
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

@@ -35,11 +35,11 @@ pub struct Watched {
     pub event: Option<EventFacts>,
     /// CPU time that the servers of loads used that took turns with this one, between the samples of its own server that
     /// enclose the measured window ([`ResourceSeries::rise`]), nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::omitted::is_zero")]
     pub others_cpu_ns: u64,
     /// CPU time that dnslab used in the measured window beside the workers of its loads, nanoseconds: it watches the
     /// servers, on any CPU.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::omitted::is_zero")]
     pub observing_cpu_ns: u64,
     /// The CPU quota of dnslab itself; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,10 +58,6 @@ pub struct LoadHostSeries {
     pub host: String,
     /// As of a server that is dnslab there, with all that it has started.
     pub resources: ResourceSeries,
-}
-
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
 }
 
 impl Watched {

@@ -30,7 +30,7 @@ impl std::error::Error for NoServicePlace {}
 const MAX_NAME: usize = 63;
 
 /// Whether a text can name an object (RFC 1123, section 2.1).
-fn is_label(text: &str) -> bool {
+pub(crate) fn is_label(text: &str) -> bool {
     let is_inner = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit();
     let ends = [text.bytes().next(), text.bytes().last()];
     text.len() <= MAX_NAME

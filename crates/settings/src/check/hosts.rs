@@ -5,6 +5,7 @@ use crate::document::{Document, WrittenHost};
 use crate::entry::Entry;
 use crate::hosts::labels;
 use crate::problem::shown;
+use crate::services::is_label;
 use crate::{HostAt, HostPlace, HostPlaces, Pod, Problem};
 
 impl Check<'_> {
@@ -57,7 +58,7 @@ impl Check<'_> {
     fn pod(&mut self, written: &WrittenHost, defaults: &HostDefaults) -> Option<Pod> {
         let WrittenHost { name, place, entries } = written;
         let text = |path: &str| entries.get(path).and_then(|entry| entry.text()).map(str::to_owned);
-        if !is_label(name) {
+        if !is_part_of_name(name) {
             let message = format!("`{}` cannot be the name of a pod", shown(name));
             let problem = Problem::new(message, place.mark("this host"));
             let help =
@@ -149,11 +150,7 @@ fn of_all(defaults: &HostDefaults) -> Pod {
     Pod { context, namespace, image: image.unwrap_or(usual.image.clone()), ..usual }
 }
 
-/// Whether it can be part of the name of an object (RFC 1123 label, with room for what is added).
-fn is_label(name: &str) -> bool {
-    let is_inner = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit();
-    let ends = [name.bytes().next(), name.bytes().last()];
-    name.len() <= 40
-        && ends.iter().all(|end| end.is_some_and(is_inner))
-        && name.bytes().all(|octet| is_inner(octet) || octet == b'-')
+/// Whether it can be part of the name of an object, with room for what is added.
+fn is_part_of_name(name: &str) -> bool {
+    name.len() <= 40 && is_label(name)
 }
