@@ -262,15 +262,15 @@ impl Service {
         Ok(limits)
     }
 
-    /// The CPUs that the containers of a pod may use.
+    /// The CPUs that those containers of a pod may use that have a limit, which are those that kubelets count of.
     fn cpus(&self, pod: &str) -> Option<f64> {
         let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
         let pod = self.api.json(&path).ok()?;
         let containers = pod["spec"]["containers"].as_array()?;
         let each = containers
             .iter()
-            .map(|container| quantity(container["resources"]["limits"]["cpu"].as_str()?));
-        each.sum()
+            .filter_map(|container| quantity(container["resources"]["limits"]["cpu"].as_str()?));
+        each.reduce(|sum, one| sum + one)
     }
 
     /// Watches its pods from here on.

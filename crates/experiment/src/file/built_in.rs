@@ -39,7 +39,8 @@ pub const BUILT_IN: [(&str, &str); 19] = [
 ];
 
 /// The manifests of servers in a cluster: name and text.
-pub(crate) const MANIFESTS: [(&str, &str); 2] = [
+pub(crate) const MANIFESTS: [(&str, &str); 3] = [
+    ("autopath", include_str!("../../../../kubernetes/servers/autopath.yaml")),
     ("coredns", include_str!("../../../../kubernetes/servers/coredns.yaml")),
     ("node-cache", include_str!("../../../../kubernetes/servers/node-cache.yaml")),
 ];
