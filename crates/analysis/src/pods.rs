@@ -3,6 +3,10 @@
 use dnslab_record::{CpuLimit, PodSeries, RunRecord, ServiceSeries, counter};
 use serde::{Deserialize, Serialize};
 
+/// How many times what was sent may have been counted so that the shares of the pods are those of this load: others are
+/// spread in their own way.
+const MAX_COUNTED: f64 = 1.1;
+
 /// The pods behind a Service, over the valid runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServicePods {
@@ -11,7 +15,7 @@ pub struct ServicePods {
     /// Sockets that the clients had at one time: kube-proxy sends all packets of one to one pod, unless it is closed.
     pub sockets: u64,
     /// The least and the greatest share that the busiest pod of a run had of the queries that all pods counted in that
-    /// run, in [0, 1]; `None` if none counted any.
+    /// run, in [0, 1]; `None` if none counted any, or others asked them, too.
     pub busiest: Option<[f64; 2]>,
     /// Each pod, by name.
     pub pods: Vec<PodFigures>,
@@ -60,18 +64,22 @@ impl ServicePods {
                 sockets: record.load.sockets,
                 ..Self::default()
             });
-            own.add(series);
+            let sent = record.measured.as_ref();
+            let sent = sent.map(|measured| measured.warm_up.sent + measured.counters.sent);
+            own.add(series, sent.unwrap_or(0));
         }
         own
     }
 
-    fn add(&mut self, series: &ServiceSeries) {
+    /// Adds a run that sent so many queries.
+    fn add(&mut self, series: &ServiceSeries, sent: u64) {
         let counted: Vec<u64> =
             series.pods.iter().map(|pod| pod.counted(counter::QUERIES)).collect();
         let all: u64 = counted.iter().sum();
         // One that nobody could read may have had most.
         let are_read = series.pods.iter().all(|pod| pod.samples.len() > 1);
-        if let Some(most) = counted.iter().max().filter(|_| all > 0 && are_read) {
+        let are_ours = all as f64 <= MAX_COUNTED * sent as f64;
+        if let Some(most) = counted.iter().max().filter(|_| all > 0 && are_read && are_ours) {
             let share = *most as f64 / all as f64;
             let [least, greatest] = self.busiest.unwrap_or([share, share]);
             self.busiest = Some([least.min(share), greatest.max(share)]);
@@ -133,10 +141,14 @@ mod tests {
         let mut own = ServicePods::default();
         for (one, other) in [(30, 10), (20, 20)] {
             let pods = vec![pod("a", one), pod("b", other)];
-            own.add(&ServiceSeries { pods, ..ServiceSeries::default() });
+            own.add(&ServiceSeries { pods, ..ServiceSeries::default() }, 40);
         }
         assert_eq!(own.busiest, Some([0.5, 0.75]));
+        // Most queries are of others.
+        let pods = vec![pod("a", 0), pod("b", 400)];
+        own.add(&ServiceSeries { pods, ..ServiceSeries::default() }, 40);
+        assert_eq!(own.busiest, Some([0.5, 0.75]));
         let queries: Vec<u64> = own.pods.iter().map(|pod| pod.queries).collect();
-        assert_eq!((queries, own.pods[0].cpu_per_query_ns()), (vec![50, 30], Some(10.0)));
+        assert_eq!((queries, own.pods[0].cpu_per_query_ns()), (vec![50, 430], Some(10.0)));
     }
 }

@@ -26,6 +26,8 @@ const APART: [&str; 4] = [
     "host.load.nodes=dnslab/reserved-cpu=1",
 ];
 
+const JOB_DEADLINES: &str = "jsonpath={.items[*].spec.activeDeadlineSeconds}";
+
 struct Namespace {
     name: &'static str,
     folder: TempDir,
@@ -256,6 +258,70 @@ fn what_cannot_be_is_said_and_leaves_nothing() {
 }
 
 #[test]
+fn a_pod_that_never_runs_is_ended_by_the_cluster() {
+    let own = Namespace::make("waiting");
+    let mut session = own.start(&["--set", "host.server.nodes=dnslab/nowhere=1"]);
+    let deadlines = ["get", "jobs", "-n", own.name, "-o", JOB_DEADLINES];
+    let end = Instant::now() + Duration::from_secs(20);
+    while !kubectl(&deadlines).contains("600") {
+        assert!(Instant::now() < end, "no Job has a deadline");
+        thread::sleep(Duration::from_millis(100));
+    }
+    signal(&session, Signal::KILL);
+    session.wait().unwrap();
+    // Nobody waits for ten minutes here.
+    for job in kubectl(&["get", "jobs", "-n", own.name, "-o", "name"]).lines() {
+        let soon = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
+        kubectl(&["patch", job, "-n", own.name, "-p", soon]);
+    }
+    own.is_empty_within(Duration::from_secs(60));
+}
+
+/// A node has a label as long as this is there.
+struct Labelled(String);
+
+impl Drop for Labelled {
+    fn drop(&mut self) {
+        let words = ["label", "node", &self.0, "dnslab/made-"];
+        Command::new("kubectl").args(words).stdout(Stdio::null()).status().ok();
+    }
+}
+
+#[test]
+fn a_node_that_the_cluster_makes_is_waited_for() {
+    let own = Namespace::make("scaled");
+    let words = ["--set", "host.load.nodes=dnslab/made=1", "--set", "repeat.runs=1"];
+    let mut session = own.start(&words);
+    let of_load = ["get", "pods", "-l", "dnslab/host=load", "-n", own.name, "-o", "name"];
+    let end = Instant::now() + Duration::from_secs(60);
+    let pod = loop {
+        let found = kubectl(&of_load);
+        if let Some(name) = found.trim().strip_prefix("pod/") {
+            break name.to_owned();
+        }
+        assert!(Instant::now() < end, "there is no pod");
+        thread::sleep(Duration::from_millis(100));
+    };
+    // As the cluster autoscaler says it.
+    let event = format!(
+        r#"{{"apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": "TriggeredScaleUp",
+            "message": "pod triggered scale-up", "metadata": {{"name": "scale-up", "namespace": "{0}"}},
+            "involvedObject": {{"kind": "Pod", "name": "{pod}", "namespace": "{0}"}}}}"#,
+        own.name
+    );
+    apply(&own.folder.path().join("event.json"), &event);
+    thread::sleep(Duration::from_secs(25));
+    assert_eq!(session.try_wait().unwrap(), None, "it is not waited for");
+    let nodes = ["get", "nodes", "-l", "dnslab/reserved-cpu=1", "-o"];
+    let name = "jsonpath={.items[0].metadata.name}";
+    let made = Labelled(kubectl(&[&nodes[..], &[name]].concat()));
+    kubectl(&["label", "node", &made.0, "dnslab/made=1"]);
+    assert_eq!(session.wait().unwrap().code(), Some(0));
+    assert_eq!(own.valid_of_all(), (1, 1));
+    own.is_empty_within(Duration::from_secs(30));
+}
+
+#[test]
 fn the_role_of_the_plan_is_what_is_needed() {
     let own = Namespace::make("rights");
     let plan = own.dnslab(&["plan", "encryption", "--on", "kubernetes"]);
@@ -305,6 +371,8 @@ fn a_pod_that_is_killed_voids_its_run_alone() {
     let own = Namespace::make("killed");
     let mut session = own.start(&["--set", "repeat.runs=2"]);
     own.wait_for_load();
+    // Those that run end by themselves.
+    assert_eq!(kubectl(&["get", "jobs", "-n", own.name, "-o", JOB_DEADLINES]).trim(), "");
     // That of the server: the one that is made in its place has another address.
     let now = ["--grace-period=0", "--force"];
     kubectl(&[&["delete", "pods", "-l", "dnslab/host=server", "-n", own.name][..], &now].concat());
@@ -559,6 +627,8 @@ fn a_node_cache_asks_the_clusters_dns_and_answers_from_its_cache() {
     let counters = cached.watched.counters.as_ref().unwrap();
     let (queries, hits) = (counters.growth("queries"), counters.growth("cache.hits"));
     assert!(hits > Some(100) && hits <= queries, "{queries:?} {hits:?}");
+    // What the pods of the cluster do for it is not seen.
+    assert_eq!(cached.servers_cpu_per_query_ns(), None);
 }
 
 #[test]

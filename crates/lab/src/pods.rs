@@ -38,6 +38,15 @@ const RUNS_WITHIN: Duration = Duration::from_secs(180);
 /// Time until a pod must have a node. What the cluster says of it before may change: another pod ends just now.
 const PLACED_WITHIN: Duration = Duration::from_secs(20);
 
+/// Time until a pod must have a node that the cluster makes for it.
+const NODE_MADE_WITHIN: Duration = Duration::from_secs(360);
+
+/// By these events of a pod its cluster says that it makes a node: the cluster autoscaler, and Karpenter.
+const MAKES_NODE: [&str; 2] = ["TriggeredScaleUp", "Nominated"];
+
+/// The cluster ends a pod that does not run by then: whoever waits for it may have been killed.
+const MAX_BEGINNING: Duration = Duration::from_secs(600);
+
 /// Between two looks at a pod.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -47,11 +56,16 @@ pub fn job(name: &str, pod: &Pod) -> Value {
     let resources = json!({"cpu": pod.cpus.to_string(), "memory": pod.memory});
     // Requests that are limits: whole CPUs, and the kubelet's policy `static` gives them to nobody else.
     let resources = json!({"requests": resources, "limits": resources});
-    let security = json!({
+    let mut security = json!({
         "allowPrivilegeEscalation": false,
         "readOnlyRootFilesystem": true,
         "capabilities": {"drop": ["ALL"]},
     });
+    let of_program = security.clone();
+    if pod.server_image.is_some() {
+        // The program of CoreDNS' image is marked with it (capabilities(7)), and cannot be executed where it is dropped.
+        security["capabilities"]["add"] = json!(["NET_BIND_SERVICE"]);
+    }
     let tolerations = ["not-ready", "unreachable"].map(|state| {
         let key = format!("node.kubernetes.io/{state}");
         json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30})
@@ -77,7 +91,7 @@ pub fn job(name: &str, pod: &Pod) -> Value {
             "image": pod.image,
             "args": ["agent", "--put", FOLDER],
             "resources": resources,
-            "securityContext": security,
+            "securityContext": of_program,
             "volumeMounts": program,
         }],
         "containers": [{
@@ -118,6 +132,9 @@ pub fn job(name: &str, pod: &Pod) -> Value {
         spec["runtimeClassName"] = class.as_str().into();
     }
     let labels = json!({LABEL: "dnslab", "dnslab/host": name});
+    // A proxy beside it would answer its queries, and would not end with it.
+    let of_pod = json!({LABEL: "dnslab", "dnslab/host": name, "sidecar.istio.io/inject": "false"});
+    let alone = json!({"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"});
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -125,7 +142,9 @@ pub fn job(name: &str, pod: &Pod) -> Value {
         "spec": {
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": 0,
-            "template": {"metadata": {"labels": labels}, "spec": spec},
+            // It is taken away once the pod runs, which ends by itself from then on.
+            "activeDeadlineSeconds": MAX_BEGINNING.as_secs(),
+            "template": {"metadata": {"labels": of_pod, "annotations": alone}, "spec": spec},
         },
     })
 }
@@ -163,6 +182,9 @@ impl PodHost {
         let job = Owner { name: text("name"), uid: text("uid") };
         let mut made = Self { pod, job, name: String::new() };
         made.name = made.wait(&host.name)?;
+        let job = format!("job/{}", made.job.name);
+        let no_deadline = r#"[{"op": "remove", "path": "/spec/activeDeadlineSeconds"}]"#;
+        said(&made.pod, &["patch", &job, "--type=json", "-p", no_deadline], None)?;
         Ok(made)
     }
 
@@ -198,10 +220,15 @@ impl PodHost {
                 )),
                 PodState::Never(why) => Some(why),
                 PodState::NoPod if since > PLACED_WITHIN => Some(self.refusal()),
-                PodState::Unplaced(why) if since > PLACED_WITHIN => Some(format!(
-                    "{why}\n  hint:    `host.{host}.cpus`, `.memory` and `.nodes` say what it wants"
-                )),
-                PodState::Waits(why) if since > RUNS_WITHIN => Some(why),
+                PodState::Unplaced(why)
+                    if since > NODE_MADE_WITHIN
+                        || since > PLACED_WITHIN && !self.gets_a_node(&found["metadata"]) =>
+                {
+                    Some(format!(
+                        "{why}\n  hint:    `host.{host}.cpus`, `.memory` and `.nodes` say what it wants"
+                    ))
+                }
+                PodState::Waits(why) if since > NODE_MADE_WITHIN + RUNS_WITHIN => Some(why),
                 _ => None,
             };
             if let Some(why) = why {
@@ -214,14 +241,25 @@ impl PodHost {
 
     /// Why the Job has no pod: what the cluster says of that, as of a quota.
     fn refusal(&self) -> String {
-        let of_job = format!("involvedObject.name={}", self.job.name);
-        let words = ["get", "events", "--field-selector", &of_job, "-o", "json"];
+        let events = self.events(&self.job.name);
+        let last = events.last().and_then(|event| event["message"].as_str());
+        last.unwrap_or("the cluster makes none, and does not say why").to_owned()
+    }
+
+    /// Whether the cluster makes a node for a pod that no other node takes.
+    fn gets_a_node(&self, metadata: &Value) -> bool {
+        let events = self.events(metadata["name"].as_str().unwrap_or_default());
+        let mut reasons = events.iter().filter_map(|event| event["reason"].as_str());
+        reasons.any(|reason| MAKES_NODE.contains(&reason))
+    }
+
+    /// What the cluster says of an object; nothing where nobody may know.
+    fn events(&self, object: &str) -> Vec<Value> {
+        let selector = format!("involvedObject.name={object}");
+        let words = ["get", "events", "--field-selector", &selector, "-o", "json"];
         let events = said(&self.pod, &words, None).ok();
         let events: Option<Value> = events.and_then(|events| serde_json::from_str(&events).ok());
-        let last = events
-            .as_ref()
-            .and_then(|events| events["items"].as_array()?.last()?["message"].as_str());
-        last.unwrap_or("the cluster makes none, and does not say why").to_owned()
+        events.and_then(|events| events["items"].as_array().cloned()).unwrap_or_default()
     }
 }
 
@@ -284,9 +322,10 @@ impl PodState {
         let unplaced = each("conditions").into_iter().find(|condition| {
             condition["type"] == "PodScheduled" && condition["status"] == "False"
         });
-        let ready = each("containerStatuses")
-            .iter()
-            .any(|container| !container["state"]["running"].is_null());
+        let own = each("containerStatuses");
+        // A mesh may have put others beside it.
+        let ready =
+            !own.is_empty() && own.iter().all(|container| !container["state"]["running"].is_null());
         match (ready, ended, waiting, unplaced) {
             (true, ..) => Self::Runs,
             (_, Some(ended), ..) => Self::Never(ended),
@@ -326,6 +365,16 @@ mod tests {
         }
         assert_eq!(spec["nodeSelector"]["pool"], "dns");
         assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 0);
+        // A server's program may be marked with one capability, which "restricted" allows.
+        let added = |job: &Value| {
+            let spec = &job["spec"]["template"]["spec"];
+            let lists = ["initContainers", "containers"];
+            lists.map(|list| spec[list][0]["securityContext"]["capabilities"]["add"].clone())
+        };
+        assert_eq!(added(&job), [Value::Null, Value::Null]);
+        let server = Pod { server_image: Some("coredns:1".to_owned()), ..Pod::default() };
+        let job = super::job("server", &server);
+        assert_eq!(added(&job), [Value::Null, json!(["NET_BIND_SERVICE"])]);
     }
 
     #[test]
@@ -335,6 +384,12 @@ mod tests {
         };
         assert_eq!(PodState::of(&Value::Null), PodState::NoPod);
         check(json!({"containerStatuses": [{"state": {"running": {}}}]}), &PodState::Runs);
+        let beside =
+            json!([{"state": {"running": {}}}, {"state": {"waiting": {"reason": "ErrImagePull"}}}]);
+        check(
+            json!({"containerStatuses": beside}),
+            &PodState::NoImage("ErrImagePull ()".to_owned()),
+        );
         let waiting = |reason: &str| json!({"containerStatuses": [{"image": "x:1", "state": {"waiting": {"reason": reason, "message": "no"}}}]});
         check(
             waiting("ContainerCreating"),

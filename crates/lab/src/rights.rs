@@ -26,7 +26,7 @@ impl Rights {
     fn all(self) -> &'static [Right] {
         match self {
             Self::Hosts => &[
-                ("batch", "jobs", &["create", "delete"]),
+                ("batch", "jobs", &["create", "delete", "patch"]),
                 ("", "pods", &["get", "list", "delete"]),
                 ("", "pods/exec", &["get", "create"]),
                 ("", "events", &["list"]),
@@ -82,9 +82,10 @@ impl Rights {
         let mut lacking = Vec::new();
         for (right, question) in asked {
             let Output { stdout, stderr, .. } = question.wait_with_output()?;
-            match String::from_utf8_lossy(&stdout).trim() {
-                "yes" => {}
-                "no" => lacking.push(right),
+            // An authorizer may give its reason: `no - ...`.
+            match String::from_utf8_lossy(&stdout).split_whitespace().next() {
+                Some("yes") => {}
+                Some("no") => lacking.push(right),
                 _ => {
                     let why = String::from_utf8_lossy(&stderr).trim().to_owned();
                     return Err(io::Error::other(why));

@@ -190,12 +190,10 @@ impl Service {
             );
             return Err(io::Error::other(message));
         };
-        let ports = found["spec"]["ports"].as_array().cloned().unwrap_or_default();
-        let metrics = ports.iter().find(|port| port["name"] == "metrics");
-        let metrics_port = metrics.and_then(|port| port["targetPort"].as_u64());
-        let metrics_port = metrics_port.unwrap_or(METRICS_PORT);
-        let service = Self { api, namespace, name, address, metrics_port };
-        if service.endpoints().map_err(io::Error::other)?.is_empty() {
+        let mut service = Self { api, namespace, name, address, metrics_port: METRICS_PORT };
+        let slices = service.slices().map_err(io::Error::other)?;
+        service.metrics_port = metrics_port(&slices).unwrap_or(METRICS_PORT);
+        if ready(&slices).is_empty() {
             let message = format!("no pod is ready behind the Service {}", service.title());
             return Err(io::Error::other(message));
         }
@@ -210,13 +208,16 @@ impl Service {
 
     /// The pods that are ready behind it, by name.
     fn endpoints(&self) -> Result<BTreeMap<String, Endpoint>, String> {
+        Ok(ready(&self.slices()?))
+    }
+
+    fn slices(&self) -> Result<Value, String> {
         let Self { namespace, name, .. } = self;
         let path = format!(
             "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=\
              kubernetes.io%2Fservice-name%3D{name}"
         );
-        let slices = self.api.json(&path)?;
-        Ok(ready(&slices))
+        self.api.json(&path)
     }
 
     /// What a pod publishes now.
@@ -315,6 +316,12 @@ fn ready(slices: &Value) -> BTreeMap<String, Endpoint> {
         (text(&endpoint["targetRef"]["name"]), Endpoint { node, address })
     });
     named.take(MAX_PODS).collect()
+}
+
+/// The port of the pods that their Service calls `metrics`: a number also where the Service has a name for it.
+fn metrics_port(slices: &Value) -> Option<u64> {
+    let ports = slices["items"].as_array()?.iter().filter_map(|slice| slice["ports"].as_array());
+    ports.flatten().find(|port| port["name"] == "metrics")?["port"].as_u64()
 }
 
 /// CPUs, as Kubernetes writes them: `2`, `0.5` or `500m`.
@@ -634,6 +641,9 @@ mod tests {
         let found = ready(&slices);
         let expected = Endpoint { node: "n".to_owned(), address: "10.0.0.1".to_owned() };
         assert_eq!(found, BTreeMap::from([("a".to_owned(), expected)]));
+        assert_eq!(metrics_port(&slices), None);
+        let ports = json!([{"name": "dns", "port": 53}, {"name": "metrics", "port": 9_253}]);
+        assert_eq!(metrics_port(&json!({"items": [{}, {"ports": ports}]})), Some(9_253));
     }
 
     #[test]

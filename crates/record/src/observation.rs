@@ -8,6 +8,10 @@ use crate::server::ServerFacts;
 use crate::testbed::pinned_cpus;
 use crate::watched::{LoadHostSeries, Watched};
 
+/// Share of the sent queries that a Service's pods must have counted so that their CPU time can be shared out: readings
+/// are a second apart, and of a short load the window is known to some percent.
+const LEAST_COUNTED: f64 = 0.9;
+
 /// One load of a run and what was seen of it: the one argument of every rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
@@ -81,7 +85,8 @@ impl Observation<'_> {
     }
 
     /// The share that this load had of the queries that the server counted over the measured window, in [0, 1]: the pods
-    /// of a Service have other clients, too. 1 of other servers; `None` where that is not known.
+    /// of a Service have other clients, too. 1 of other servers; `None` where that is not known, as where they counted
+    /// fewer than were sent: a cache of the node may have answered, or one of them was not read.
     fn own_share(&self) -> Option<f64> {
         if self.watched.service.is_none() {
             return Some(1.0);
@@ -89,13 +94,19 @@ impl Observation<'_> {
         let window = self.measured.window();
         let counters = self.watched.counters.as_ref()?;
         let counted = counters.growth_in(QUERIES, window, window.to_ns)?;
-        (counted > 0.0).then(|| (self.measured.sent_in_window as f64 / counted).min(1.0))
+        let sent = self.measured.counters.sent as f64;
+        (counted > 0.0 && counted >= LEAST_COUNTED * sent).then(|| (sent / counted).min(1.0))
     }
 
     /// As [`Observation::server_cpu_per_query_ns`], with the servers behind it ([`Watched::behind`]). `None` if one of
     /// them was not watched.
     #[must_use]
     pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
+        let servers =
+            std::iter::once(self.server).chain(self.watched.chain.iter().map(|part| &part.server));
+        if servers.flat_map(|server| &server.upstream).any(|upstream| upstream.service.is_some()) {
+            return None;
+        }
         let window = self.measured.window();
         let own = self.server_cpu_per_query_ns()?;
         self.watched

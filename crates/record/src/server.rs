@@ -62,6 +62,10 @@ pub struct ExternalUpstream {
     /// The name that their certificate must have; `None` without encryption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_name: Option<String>,
+    /// The Service of a cluster that they are behind, whose CPU time belongs to what is compared, and is not seen; `None`
+    /// of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
 }
 
 impl fmt::Display for ExternalUpstream {

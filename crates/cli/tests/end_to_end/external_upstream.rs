@@ -62,6 +62,7 @@ fn forwarders_ask_an_upstream_that_runs_already_and_the_report_names_it() {
             addresses: vec![if is_dot { upstream.dot } else { upstream.plain }],
             transport: transport.to_owned(),
             tls_name: is_dot.then(|| NAME.to_owned()),
+            service: None,
         };
         assert_eq!(record.server.upstream, Some(expected), "{kind}{done}");
         // Nobody knows what it did.

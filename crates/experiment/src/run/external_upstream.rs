@@ -14,12 +14,12 @@ use super::ways::tls;
 /// How often it is asked before it counts as silent: a datagram may be lost.
 const ATTEMPTS: usize = 3;
 
-/// What the last server of a variant forwards to, if that runs already. It has answered rightly, or one of those
-/// beside it has.
+/// What the last server of a variant forwards to, if that runs already, and what the record says of it. It has answered
+/// rightly, or one of those beside it has.
 pub(super) fn upstream(
     variant: &Variant,
     queries: &Asked,
-) -> Result<Option<Upstream>, TargetError> {
+) -> Result<Option<(Upstream, ExternalUpstream)>, TargetError> {
     let Some(external) = variant.external_upstream() else { return Ok(None) };
     let tls = external.tls_name.map(|name| {
         let given = external.authority.map(ToOwned::to_owned);
@@ -33,9 +33,16 @@ pub(super) fn upstream(
         transport: external.transport,
         tls: tls.transpose()?,
     };
-    if variant.upstream.service.is_some() {
+    let service = variant.upstream.service.as_ref();
+    let facts = ExternalUpstream {
+        addresses: external.addresses,
+        transport: upstream.transport.to_string(),
+        tls_name: upstream.tls.as_ref().map(|tls| tls.name.clone()),
+        service: service.map(ToString::to_string),
+    };
+    if service.is_some() {
         // It is reached from inside its cluster; the server that forwards is asked there.
-        return Ok(Some(upstream));
+        return Ok(Some((upstream, facts)));
     }
     let question = Question::of(variant, queries)?;
     let mut refusal = is_right(&upstream, upstream.address, &question)?.err();
@@ -45,7 +52,7 @@ pub(super) fn upstream(
         }
     }
     match refusal {
-        None => Ok(Some(upstream)),
+        None => Ok(Some((upstream, facts))),
         Some(reason) => {
             let (address, transport) = (upstream.address, upstream.transport);
             Err(TargetError::ExternalUpstream { address, transport, reason })
@@ -69,14 +76,4 @@ fn is_right(
         answer = answer.or_else(|_| ask());
     }
     Ok(answer)
-}
-
-/// What the record says of it.
-pub(super) fn facts(upstream: &Upstream) -> ExternalUpstream {
-    let further = upstream.further.iter().copied();
-    ExternalUpstream {
-        addresses: std::iter::once(upstream.address).chain(further).collect(),
-        transport: upstream.transport.to_string(),
-        tls_name: upstream.tls.as_ref().map(|tls| tls.name.clone()),
-    }
 }

@@ -43,7 +43,7 @@ pub(super) struct Testbed {
     /// What the server under test resolves in, if it resolves by itself.
     internet: Option<PrivateInternet>,
     /// What the last server asks, if that ran before.
-    external: Option<Upstream>,
+    external: Option<(Upstream, ExternalUpstream)>,
 }
 
 struct RunningChainServer {
@@ -118,12 +118,15 @@ impl Testbed {
 
     /// The server that the one under test forwards to.
     pub(super) fn upstream(&self) -> Option<Upstream> {
-        self.behind.first().map(RunningChainServer::as_upstream).or_else(|| self.external.clone())
+        self.behind
+            .first()
+            .map(RunningChainServer::as_upstream)
+            .or_else(|| Some(self.external.clone()?.0))
     }
 
     /// What the server under test asks, for the record, if that ran before.
     pub(super) fn external_upstream(&self) -> Option<ExternalUpstream> {
-        self.external.as_ref().filter(|_| self.behind.is_empty()).map(external::facts)
+        self.external.as_ref().filter(|_| self.behind.is_empty()).map(|(_, facts)| facts.clone())
     }
 
     /// Where a server under test that resolves by itself begins.
@@ -199,7 +202,7 @@ impl Testbed {
         let mut parts: Vec<ChainPart> =
             parts.map(|(behind, watch)| behind.part(watch, origin, window)).collect();
         if let Some(last) = parts.last_mut() {
-            last.server.upstream = self.external.as_ref().map(external::facts);
+            last.server.upstream = self.external.as_ref().map(|(_, facts)| facts.clone());
         }
         parts
     }
@@ -236,8 +239,7 @@ impl Testbed {
 
     /// The servers behind the one under test and where they answer, a line each.
     pub(super) fn describe(&self) -> Vec<String> {
-        let external = self.external.as_ref().map(external::facts);
-        let external = external.map(|facts| {
+        let external = self.external.as_ref().map(|(_, facts)| {
             format!("upstream: one that ran before answers over {} at {facts}", facts.transport)
         });
         self.behind.iter().map(RunningChainServer::describe).chain(external).collect()

@@ -487,7 +487,7 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
                     number::count(*counted)
                 ),
                 "See how the queries ended, for lost ones may not have reached it; who else \
-                 asks it; and what this server does not count",
+                 asks it; whether a cache answers before it; and what this server does not count",
             ),
             short: Some(Short::new(
                 2,
