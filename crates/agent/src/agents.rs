@@ -153,7 +153,8 @@ impl Agents {
     /// When it is not found, or not reached.
     pub fn service(&self, place: &ServicePlace) -> io::Result<Arc<Service>> {
         let mut clusters = self.clusters();
-        if let Some(service) = clusters.services.get(place) {
+        let known = clusters.services.get(place);
+        if let Some(service) = known.filter(|service| service.is_reached()) {
             return Ok(Arc::clone(service));
         }
         let service = Arc::new(Service::find(place, &self.guard)?);

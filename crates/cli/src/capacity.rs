@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 0.05;
 
 pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let plan = plan(&arguments)?;
-    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    signals::listen().context("cannot listen to signals")?;
     let place = Place::of(&arguments.traffic.results)?;
     let options = SessionOptions {
         results: place.folder().to_owned(),
@@ -45,6 +45,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let first = plan.first_experiment().map_err(failure)?;
     let doors = Doors::open(&arguments.traffic.monitor, arguments.traffic.output)?;
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
     let output = arguments.traffic.output;
     if !output.is_quiet() {
         session.taken_addresses().iter().for_each(|taken| say!("note: {taken}"));

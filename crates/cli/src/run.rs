@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         Some(path) => {
             let doors = open()?;
             let place = Place::of(&arguments.results)?;
+            signals::listen().context("cannot listen to signals")?;
             let session = Session::resume(path, arguments.more.unwrap_or(0), guard(), &may_run)
                 .map_err(|error| failure_with_remedy(error, OptionForm::Set))?;
             (place, session, doors)

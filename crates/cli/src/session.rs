@@ -90,6 +90,7 @@ pub(crate) fn begin(
         against: gate.against,
         common_rate_qps: gate.common_rate_qps,
     };
+    signals::listen().context("cannot listen to signals")?;
     Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }
 

@@ -2,9 +2,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use dnslab_lab::pods;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
@@ -15,7 +16,10 @@ use crate::live;
 /// What must not stay when the process is ended at once.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes this folder when a second signal ends the process, which drops nothing then.
+/// What the first signal sets, once somebody looks at it.
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Removes this folder when a signal ends the process at once, which drops nothing then.
 pub(crate) fn remove_at_exit(folder: &Path) {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
 }
@@ -28,23 +32,34 @@ pub(crate) fn outlive_large_files() {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
 }
 
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the
-/// guards then stop their servers.
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets, one for the process. The second one ends the process at once, and
+/// the guards then stop their servers.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
+    listen()?;
+    Ok(Arc::clone(STOP.get_or_init(Arc::default)))
+}
+
+/// From here on a signal leaves nothing behind, also as long as nobody looks at the flag: it ends the process at once.
+pub(crate) fn listen() -> io::Result<()> {
+    static LISTENS: Mutex<bool> = Mutex::new(false);
+    let mut listens = LISTENS.lock().unwrap_or_else(PoisonError::into_inner);
+    if *listens {
+        return Ok(());
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let flag = Arc::clone(&stop);
     // A handler may not give the terminal back; a thread may.
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
-            if flag.swap(true, Ordering::SeqCst) {
+            if STOP.get().is_none_or(|stop| stop.swap(true, Ordering::SeqCst)) {
                 live::give_back();
                 for folder in TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                     fs::remove_dir_all(folder).ok();
                 }
+                pods::remove_all();
                 low_level::exit(Exit::Interrupted.code().into());
             }
         }
     })?;
-    Ok(stop)
+    *listens = true;
+    Ok(())
 }

@@ -277,6 +277,20 @@ fn a_pod_that_never_runs_is_ended_by_the_cluster() {
     own.is_empty_within(Duration::from_secs(60));
 }
 
+#[test]
+fn who_is_interrupted_before_a_pod_runs_leaves_nothing() {
+    let own = Namespace::make("early");
+    let mut session = own.start(&["--set", "host.server.nodes=dnslab/nowhere=1"]);
+    let end = Instant::now() + Duration::from_secs(20);
+    while kubectl(&["get", "jobs", "-n", own.name, "-o", "name"]).lines().count() < 2 {
+        assert!(Instant::now() < end, "no pods are made");
+        thread::sleep(Duration::from_millis(100));
+    }
+    signal(&session, Signal::INT);
+    assert_eq!(session.wait().unwrap().code(), Some(130));
+    own.is_empty_within(Duration::from_secs(10));
+}
+
 /// A node has a label as long as this is there.
 struct Labelled(String);
 
@@ -578,6 +592,35 @@ fn the_clusters_own_dns_is_watched_by_what_its_pods_publish() {
     let mut sorted = sockets.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [2, 8, 64, 1_024], "{sockets:?}");
+}
+
+/// The process by which the API server is read.
+fn reader() -> Option<Pid> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let found = all.filter_map(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let is_it = line.starts_with("kubectl\0") && line.contains("--unix-socket=");
+        entry.file_name().to_str()?.parse().ok().filter(|_| is_it)
+    });
+    found.filter_map(Pid::from_raw).next()
+}
+
+#[test]
+fn who_reads_the_api_server_is_replaced_in_the_next_round() {
+    let own = Namespace::make("reader");
+    let words = ["run", "cluster-dns", "--only", "8-flows", "--set", "repeat.runs=2"];
+    let load = ["--set", "host.load.nodes=dnslab/reserved-cpu=1", "--set", "load.duration=12s"];
+    let mut session = own.command(&[&words[..], &load].concat());
+    let mut session = session.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    own.wait_for_load();
+    kill_process(reader().expect("one reads it"), Signal::KILL).unwrap();
+    assert_eq!(session.wait().unwrap().code(), Some(0));
+    let mut records = own.records();
+    records.sort_by_key(|record| record.repetition);
+    let unseen = records.iter().map(|record| record.watched.service.as_ref().unwrap().unseen.len());
+    let unseen: Vec<usize> = unseen.collect();
+    assert!(unseen[0] > 0 && unseen[1] == 0, "{unseen:?}");
+    own.is_empty_within(Duration::from_secs(30));
 }
 
 #[test]

@@ -5,13 +5,14 @@
 //! the pod for half a minute, and then the cluster removes the Job with the pod.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_settings::{HostPlace, Pod};
 use serde_json::{Value, json};
 
-use crate::kubectl::{kubectl, run, said};
+use crate::kubectl::{kubectl, said};
 use crate::rights::Rights;
 
 /// Where the program is in the container of a pod.
@@ -49,6 +50,31 @@ const MAX_BEGINNING: Duration = Duration::from_secs(600);
 
 /// Between two looks at a pod.
 const LOOK: Duration = Duration::from_millis(300);
+
+/// The Jobs that were made and not deleted yet, each where it is.
+static MADE: Mutex<Vec<(Pod, Owner)>> = Mutex::new(Vec::new());
+
+/// Deletes all hosts that are pods. It is for a process that ends at once, and drops nothing then: no other one can be made
+/// any more.
+pub fn remove_all() {
+    let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.iter().for_each(|(pod, job)| remove(pod, job));
+    // It stays locked.
+    std::mem::forget(made);
+}
+
+/// At once: nothing in a pod is worth a farewell, and a node that is gone says none.
+fn remove(pod: &Pod, job: &Owner) {
+    let now = ["--wait=false", "--ignore-not-found"];
+    let name = format!("job/{}", job.name);
+    let selector = format!("batch.kubernetes.io/job-name={}", job.name);
+    let of_pods = ["delete", "pods", "-l", &selector, "--grace-period=0", "--force"];
+    for words in [&["delete", &name][..], &of_pods] {
+        let is_done = || said(pod, &[words, &now[..]].concat(), None).is_ok();
+        // Whoever does not get through leaves it to the cluster.
+        let _ = is_done() || is_done();
+    }
+}
 
 /// The Job that makes a host, with a name that the cluster makes different from all others.
 #[must_use]
@@ -176,10 +202,13 @@ impl PodHost {
     pub fn make(host: &HostPlace) -> io::Result<Self> {
         let pod = *host.pod.clone().unwrap_or_default();
         Rights::Hosts.check(&pod)?;
+        let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         let made = said(&pod, &["create", "-f", "-", "-o", "json"], Some(&job(&host.name, &pod)))?;
         let made: Value = serde_json::from_str(&made).map_err(io::Error::other)?;
         let text = |key: &str| made["metadata"][key].as_str().unwrap_or_default().to_owned();
         let job = Owner { name: text("name"), uid: text("uid") };
+        all.push((pod.clone(), job.clone()));
+        drop(all);
         let mut made = Self { pod, job, name: String::new() };
         made.name = made.wait(&host.name)?;
         let job = format!("job/{}", made.job.name);
@@ -239,11 +268,13 @@ impl PodHost {
         }
     }
 
-    /// Why the Job has no pod: what the cluster says of that, as of a quota.
+    /// Why the Job has no pod: what the cluster says of that, as of a quota, or of the pod that its node refused.
     fn refusal(&self) -> String {
         let events = self.events(&self.job.name);
-        let last = events.last().and_then(|event| event["message"].as_str());
-        last.unwrap_or("the cluster makes none, and does not say why").to_owned()
+        let causes = events.iter().filter(|event| event["reason"] != "BackoffLimitExceeded");
+        let cause = causes.rev().find(|event| event["type"] == "Warning").or(events.last());
+        let message = cause.and_then(|event| event["message"].as_str());
+        message.unwrap_or("the cluster makes none, and does not say why").to_owned()
     }
 
     /// Whether the cluster makes a node for a pod that no other node takes.
@@ -253,28 +284,24 @@ impl PodHost {
         reasons.any(|reason| MAKES_NODE.contains(&reason))
     }
 
-    /// What the cluster says of an object; nothing where nobody may know.
+    /// What the cluster says of a Job and of its pods, or of one of these, the latest last; nothing where nobody may know.
     fn events(&self, object: &str) -> Vec<Value> {
-        let selector = format!("involvedObject.name={object}");
-        let words = ["get", "events", "--field-selector", &selector, "-o", "json"];
-        let events = said(&self.pod, &words, None).ok();
+        let events = said(&self.pod, &["get", "events", "-o", "json"], None).ok();
         let events: Option<Value> = events.and_then(|events| serde_json::from_str(&events).ok());
-        events.and_then(|events| events["items"].as_array().cloned()).unwrap_or_default()
+        let events = events.and_then(|events| events["items"].as_array().cloned());
+        let is_of_it = |event: &Value| {
+            event["involvedObject"]["name"].as_str().is_some_and(|name| name.starts_with(object))
+        };
+        let mut events: Vec<Value> = events.into_iter().flatten().filter(is_of_it).collect();
+        events.sort_by_key(|event| event["metadata"]["creationTimestamp"].to_string());
+        events
     }
 }
 
 impl Drop for PodHost {
-    /// At once: nothing in it is worth a farewell, and a node that is gone says none.
     fn drop(&mut self) {
-        let selector = format!("batch.kubernetes.io/job-name={}", self.job.name);
-        let now = ["--wait=false", "--grace-period=0", "--force"];
-        run(
-            &self.pod,
-            &["delete", &format!("job/{}", self.job.name), "--wait=false", "--ignore-not-found"],
-            None,
-        )
-        .ok();
-        run(&self.pod, &[&["delete", "pods", "-l", &selector][..], &now[..]].concat(), None).ok();
+        remove(&self.pod, &self.job);
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, job)| *job != self.job);
     }
 }
 

@@ -200,6 +200,12 @@ impl Service {
         Ok(service)
     }
 
+    /// Whether the way to it is still there.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.api.process.as_ref().is_some_and(|process| process.exited().is_none())
+    }
+
     /// Its namespace and name.
     #[must_use]
     pub fn title(&self) -> String {
