@@ -102,9 +102,7 @@ impl Observation<'_> {
     /// them was not watched.
     #[must_use]
     pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
-        let servers =
-            std::iter::once(self.server).chain(self.watched.chain.iter().map(|part| &part.server));
-        if servers.flat_map(|server| &server.upstream).any(|upstream| upstream.service.is_some()) {
+        if self.watched.lacks_servers_behind(self.server) {
             return None;
         }
         let window = self.measured.window();

@@ -217,6 +217,9 @@ impl RunRecord {
     #[must_use]
     pub fn peak_memory_octets(&self) -> Option<u64> {
         self.measured.as_ref()?;
+        if self.watched.lacks_servers_behind(&self.server) {
+            return None;
+        }
         let own = self.watched.resources.peak_memory_octets()?;
         self.watched
             .behind()

@@ -6,6 +6,7 @@ use crate::counter::CounterSeries;
 use crate::event::EventFacts;
 use crate::path::NetworkPath;
 use crate::resources::{CpuLimit, ResourceSeries};
+use crate::server::ServerFacts;
 use crate::service::ServiceSeries;
 use crate::testbed::ChainPart;
 
@@ -66,6 +67,13 @@ impl Watched {
         let both = self.load_hosts.is_empty().then_some(("", &self.resources));
         let apart = self.load_hosts.iter().map(|host| (host.host.as_str(), &host.resources));
         both.into_iter().chain(apart)
+    }
+
+    /// Whether a Service is behind the server under test: its pods serve, too, and are not watched.
+    pub(crate) fn lacks_servers_behind(&self, server: &ServerFacts) -> bool {
+        let servers = std::iter::once(server).chain(self.chain.iter().map(|part| &part.server));
+        let mut upstreams = servers.filter_map(|server| server.upstream.as_ref());
+        upstreams.any(|upstream| upstream.service.is_some())
     }
 
     /// The servers behind the one under test whose use counts as that of the service. An embedded upstream stands for

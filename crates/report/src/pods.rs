@@ -51,13 +51,19 @@ fn row(variant: &str, service: &ServicePods, pod: &PodFigures, all: u64) -> [Str
     ]
 }
 
-/// How queries were spread, in a sentence; nothing if nobody knows, there is one pod, or pods came and went.
+/// How queries were spread, in a sentence; nothing if nobody knows, there is one pod, pods came and went, or Services with
+/// several pods differ.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let services = summary.variants.iter().filter_map(|variant| variant.pods.as_ref());
+    let several = services.filter(|service| service.pods.len() > 1);
     let seen: Vec<(&ServicePods, [f64; 2])> =
-        services.filter_map(|service| Some((service, service.busiest?))).collect();
-    let pods = seen.iter().map(|(service, _)| service.pods.len()).max()?;
-    if pods < 2 || seen.iter().any(|(service, _)| service.changes > 0) {
+        several.filter_map(|service| Some((service, service.busiest?))).collect();
+    let (first, _) = seen.first()?;
+    let pods = first.pods.len();
+    let are_alike = |service: &ServicePods| {
+        service.service == first.service && service.pods.len() == pods && service.changes == 0
+    };
+    if !seen.iter().all(|(service, _)| are_alike(service)) {
         return None;
     }
     // Those of as many sockets are alike.
@@ -96,6 +102,11 @@ mod tests {
             vec![variant(64, [0.51, 0.55]), variant(2, [0.5, 1.0]), variant(64, [0.604, 0.604])];
         let mut summary = Summary { variants, ..Summary::default() };
         let said = "Of the queries the busiest of 2 pods got 50 to 100 % with 2 sockets, 51 to 60 % with 64 sockets.";
+        assert_eq!(sentence(&summary).as_deref(), Some(said));
+        // A Service with one pod spreads nothing.
+        let mut one = variant(64, [1.0, 1.0]);
+        one.pods.as_mut().unwrap().pods.truncate(1);
+        summary.variants.push(one);
         assert_eq!(sentence(&summary).as_deref(), Some(said));
         summary.variants[0].pods.as_mut().unwrap().changes = 1;
         assert_eq!(sentence(&summary), None);
