@@ -26,7 +26,7 @@ impl Rights {
     fn all(self) -> &'static [Right] {
         match self {
             Self::Hosts => &[
-                ("batch", "jobs", &["create", "delete", "patch"]),
+                ("batch", "jobs", &["create", "delete", "get", "patch"]),
                 ("", "pods", &["get", "list", "delete"]),
                 ("", "pods/exec", &["get", "create"]),
                 ("", "events", &["list"]),
