@@ -101,7 +101,10 @@ fn main() -> ExitCode {
         Err(refused) => return usage(&refused, &words),
     };
     limits::raise_open_files();
-    conclude(act(command))
+    let done = act(command);
+    // A thread that ends late may still hold one.
+    dnslab_lab::pods::remove_all();
+    conclude(done)
 }
 
 /// Says why a command failed. What it printed may be lost: then it has failed, too.
