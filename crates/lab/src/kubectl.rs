@@ -34,7 +34,7 @@ pub(crate) fn input(pod: &Pod, words: &[&str], text: &str) -> io::Result<Output>
     child.wait_with_output()
 }
 
-pub(crate) fn run(pod: &Pod, words: &[&str], text: Option<&Value>) -> io::Result<Output> {
+fn run(pod: &Pod, words: &[&str], text: Option<&Value>) -> io::Result<Output> {
     match text {
         Some(text) => input(pod, words, &text.to_string()),
         None => begin(pod, words, Stdio::null())?.wait_with_output(),

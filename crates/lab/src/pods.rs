@@ -159,7 +159,8 @@ pub fn job(name: &str, pod: &Pod) -> Value {
     }
     let labels = json!({LABEL: "dnslab", "dnslab/host": name});
     // A proxy beside it would answer its queries, and would not end with it.
-    let of_pod = json!({LABEL: "dnslab", "dnslab/host": name, "sidecar.istio.io/inject": "false"});
+    let mut of_pod = labels.clone();
+    of_pod["sidecar.istio.io/inject"] = "false".into();
     let alone = json!({"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"});
     json!({
         "apiVersion": "batch/v1",
@@ -233,6 +234,7 @@ impl PodHost {
     fn wait(&self, host: &str) -> io::Result<String> {
         let began = Instant::now();
         let selector = format!("batch.kubernetes.io/job-name={}", self.job.name);
+        let mut runs_within = RUNS_WITHIN;
         loop {
             let found = said(&self.pod, &["get", "pods", "-l", &selector, "-o", "json"], None)?;
             let found: Value = serde_json::from_str(&found).map_err(io::Error::other)?;
@@ -249,15 +251,23 @@ impl PodHost {
                 )),
                 PodState::Never(why) => Some(why),
                 PodState::NoPod if since > PLACED_WITHIN => Some(self.refusal()),
+                PodState::Unplaced(_)
+                    if since > PLACED_WITHIN
+                        && runs_within == RUNS_WITHIN
+                        && self.gets_a_node(&found["metadata"]) =>
+                {
+                    runs_within += NODE_MADE_WITHIN;
+                    None
+                }
                 PodState::Unplaced(why)
                     if since > NODE_MADE_WITHIN
-                        || since > PLACED_WITHIN && !self.gets_a_node(&found["metadata"]) =>
+                        || since > PLACED_WITHIN && runs_within == RUNS_WITHIN =>
                 {
                     Some(format!(
                         "{why}\n  hint:    `host.{host}.cpus`, `.memory` and `.nodes` say what it wants"
                     ))
                 }
-                PodState::Waits(why) if since > NODE_MADE_WITHIN + RUNS_WITHIN => Some(why),
+                PodState::Waits(why) if since > runs_within => Some(why),
                 _ => None,
             };
             if let Some(why) = why {
